@@ -1,0 +1,1 @@
+"""The way to PostgreSQL: the embedded server, the connection pool and the migrations."""

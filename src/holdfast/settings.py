@@ -1,0 +1,184 @@
+"""Everything that can be configured, in one frozen object read from the environment and holdfast.toml."""
+
+import os
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from holdfast.errors import InvalidInput
+
+DEFAULT_FILE = Path("holdfast.toml")
+LLM_TASKS = ("context", "graph")
+Names: TypeAlias = Annotated[tuple[str, ...], NoDecode]
+
+
+class Settings(BaseSettings):
+    """What an operator may choose. A variable of the environment wins over the file.
+
+    The database's URL may carry a password, so no representation shows it.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="HOLDFAST_", frozen=True, extra="forbid")
+
+    database_url: str | None = Field(default=None, repr=False)
+    home: Path = Path("~/.holdfast")
+    pipelines: Names = ()
+    heartbeat_seconds: float = Field(default=2.5, gt=0)
+    lease_seconds: float = Field(default=10.0, gt=0)
+    sweep_seconds: float = Field(default=2.0, gt=0)
+    poll_seconds: float = Field(default=0.5, gt=0)
+    pool_size: int = Field(default=8, ge=1, le=500)
+    log_format: Literal["auto", "json", "console"] = "auto"
+
+    organisation: str = Field(default="default", min_length=1, max_length=255)
+    storage_url: str | None = None
+    most_file_mb: int = Field(default=2048, ge=1)
+    most_text_mb: int = Field(default=2048, ge=1)
+    allowed_hosts: Names = ()
+    languages: Names = ()
+    chunk_tokens: int = Field(default=400, ge=50, le=8000)
+    chunk_overlap_tokens: int = Field(default=40, ge=0, le=1000)
+    superseded_days: float = Field(default=7, ge=0)
+
+    embedder: Literal["light", "openai"] = "light"
+    embedder_base_url: str = "https://api.openai.com/v1"
+    embedder_api_key: SecretStr | None = None
+    embedder_model: str = "text-embedding-3-small"
+    embedder_dimension: int = Field(default=1536, ge=1, le=4000)
+    embedder_shortens: bool = False
+    embedder_usd_per_million_tokens: Decimal = Field(default=Decimal("0.02"), ge=0)
+
+    transcriber: Literal["auto", "whisper", "openai", "deepgram", "none"] = "auto"
+    transcriber_base_url: str | None = None
+    transcriber_api_key: SecretStr | None = None
+    transcriber_model: str | None = None
+    transcriber_folder: Path | None = None
+    transcriber_usd_per_minute: Decimal = Field(default=Decimal("0.006"), ge=0)
+
+    llm_base_url: str | None = None
+    llm_api_key: SecretStr | None = None
+    llm_model: str | None = None
+    llm_usd_per_million_input_tokens: Decimal = Field(default=Decimal("0.15"), ge=0)
+    llm_usd_per_million_cached_tokens: Decimal | None = Field(default=None, ge=0)
+    llm_usd_per_million_output_tokens: Decimal = Field(default=Decimal("0.60"), ge=0)
+    llm_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    llm_calls_at_once: int = Field(default=1, ge=1, le=64)
+    llm_tasks: Names = ("context", "graph")
+
+    @field_validator("database_url")
+    @classmethod
+    def _looks_like_postgresql(cls, url: str | None) -> str | None:
+        if not url:
+            return None
+        if not url.startswith(("postgresql://", "postgres://")):
+            raise ValueError("write it as postgresql://user@host:5432/database")
+        return url
+
+    @field_validator("home", mode="after")
+    @classmethod
+    def _absolute(cls, home: Path) -> Path:
+        return home.expanduser().absolute()
+
+    @field_validator("pipelines", "allowed_hosts", "languages", "llm_tasks", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value
+
+    @field_validator("pipelines")
+    @classmethod
+    def _named_as_module_and_attribute(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            module, _, attribute = name.partition(":")
+            if not module or not attribute:
+                raise ValueError(f'"{name}" names no pipeline: write it as module:attribute')
+        return names
+
+    @field_validator("storage_url")
+    @classmethod
+    def _names_a_store(cls, url: str | None) -> str | None:
+        if url and not url.startswith(("file:///", "s3://")):
+            raise ValueError("write it as file:///folder or s3://bucket/prefix")
+        return url or None
+
+    @field_validator("llm_tasks")
+    @classmethod
+    def _known_tasks(cls, tasks: tuple[str, ...]) -> tuple[str, ...]:
+        for task in tasks:
+            if task not in LLM_TASKS:
+                raise ValueError(f'"{task}" is nothing a language model is used for: name {" or ".join(LLM_TASKS)}')
+        return tasks
+
+    @property
+    def artifacts_url(self) -> str:
+        """Where artifacts are stored: in the home folder unless another place is named."""
+        return self.storage_url or (self.home / "artifacts").as_uri()
+
+    @model_validator(mode="after")
+    def _names_a_model(self) -> "Settings":
+        if (self.llm_base_url is None) != (self.llm_model is None):
+            raise ValueError("HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL belong together: name both or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _beats_twice_within_a_lease(self) -> "Settings":
+        # One late or lost heartbeat must never look like a dead worker.
+        if self.heartbeat_seconds * 2 > self.lease_seconds:
+            raise ValueError("HOLDFAST_LEASE_SECONDS must be at least twice HOLDFAST_HEARTBEAT_SECONDS")
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = TomlConfigSettingsSource(settings_cls, toml_file=_settings_file())
+        return init_settings, env_settings, file
+
+
+def load_settings() -> Settings:
+    """Read the settings, or raise InvalidInput that names what is wrong and never shows its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise InvalidInput(_explanation(error)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{_settings_file()} is not valid TOML: {error}") from error
+
+
+def _settings_file() -> Path:
+    chosen = os.environ.get("HOLDFAST_CONFIG")
+    if chosen is None:
+        return DEFAULT_FILE
+    if not Path(chosen).is_file():
+        raise InvalidInput(f"HOLDFAST_CONFIG names {chosen}, which is no file: correct it or unset it")
+    return Path(chosen)
+
+
+def _explanation(error: ValidationError) -> str:
+    return "; ".join(_complaint(detail["loc"], detail["msg"]) for detail in error.errors(include_input=False))
+
+
+def _complaint(location: tuple[int | str, ...], text: str) -> str:
+    text = text.removeprefix("Value error, ")
+    if not location:
+        return text
+    variable = f"HOLDFAST_{str(location[0]).upper()}"
+    if str(location[0]) not in Settings.model_fields:
+        return f"{location[0]} in {_settings_file()} is not a setting: correct its name or remove it"
+    return f"{variable} is invalid: {text}"
