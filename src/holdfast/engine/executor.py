@@ -1,0 +1,110 @@
+"""Performs one attempt: reserve, call the handler as its kind demands, and turn whatever happens into an ending."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import cast
+
+from holdfast.engine.attempt import Attempt, Json
+from holdfast.engine.classify import Failure, classify
+from holdfast.engine.isolation import run_isolated
+from holdfast.engine.patience import insist
+from holdfast.engine.pipeline import Done, Ending, GiveBack, Phase
+from holdfast.engine.queue import Queue
+from holdfast.errors import BudgetExceeded, InvalidInput, TimedOut
+
+
+async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
+    """Run a phase's handler and say how it ended. Never raises, except when it is itself cancelled.
+
+    The one place that catches everything: a handler may raise what it likes, even SystemExit.
+    """
+    try:
+        if phase.budget is not None:
+            await _reserve(attempt, phase, queue)
+        return _checked(await _call(attempt, phase), phase)
+    except asyncio.CancelledError as error:
+        if attempt.ended:
+            raise
+        return classify(error)
+    except BaseException as error:
+        return classify(error)
+
+
+def out_of_time(attempt: Attempt) -> Failure:
+    """The ending of an attempt that passed its limit: the same as check_timeouts() would record."""
+    text = f"{attempt.phase} took longer than its limit of {attempt.limit_seconds:g} s"
+    failure = classify(TimedOut(text, error_code="TIMEOUT", details={"threshold_seconds": attempt.limit_seconds}))
+    return replace(failure, traceback="")
+
+
+async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:
+    amount = phase.estimate_usd
+    amount_usd = amount if isinstance(amount, Decimal) else amount(attempt)
+    reservation = await insist(lambda: queue.reserve_budget(attempt, amount_usd))
+    if not reservation.granted:
+        raise BudgetExceeded(
+            f'budget "{reservation.budget}" has {reservation.left_usd} USD left of the {amount_usd} USD needed; '
+            f"it opens again at {reservation.resets_at.isoformat()}",
+            details={"needs_usd": float(amount_usd), "left_usd": float(reservation.left_usd)},
+        )
+
+
+async def _call(attempt: Attempt, phase: Phase) -> object:
+    handler = cast("Callable[[Attempt], object]", phase.handler)
+    if phase.isolated is not None:
+        limits = replace(phase.isolated, wall_seconds=min(phase.isolated.wall_seconds, attempt.limit_seconds))
+        output = await run_isolated(phase.handler, attempt.payload(), limits=limits, on_progress=attempt.progress)
+        return Done(cast("Json", output))
+    if not inspect.iscoroutinefunction(phase.handler):
+        return await _in_thread(handler, attempt)
+    return await phase.handler(attempt)
+
+
+async def _in_thread(handler: Callable[[Attempt], object], attempt: Attempt) -> object:
+    """Call it in a thread of its own: one that never returns costs itself, not a place in a pool."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[object] = loop.create_future()
+
+    def deliver(value: object, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error if isinstance(error, Exception) else _Escaped(error))
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = handler(attempt)
+        except BaseException as raised:
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(deliver, value, error)
+
+    threading.Thread(target=run, name=f"{attempt.phase}-{attempt.job_id}", daemon=True).start()
+    try:
+        return await answer
+    except _Escaped as escaped:
+        raise escaped.error from None
+
+
+class _Escaped(Exception):
+    """Carries what is no Exception out of a thread: a future would hand SystemExit to the event loop."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(repr(error))
+        self.error = error
+
+
+def _checked(outcome: object, phase: Phase) -> Ending:
+    if not isinstance(outcome, Done | GiveBack):
+        kind = type(outcome).__name__
+        raise InvalidInput(f'the handler of phase "{phase.name}" returned {kind}: return Done(…) or GiveBack(…)')
+    if isinstance(outcome, Done) and not (Decimal(outcome.cost_usd).is_finite() and outcome.cost_usd >= 0):
+        raise InvalidInput(f'the handler of phase "{phase.name}" returned a cost of {outcome.cost_usd} USD')
+    return outcome

@@ -1,0 +1,232 @@
+"""The queue's verbs, each one call of the SQL function with the same name. All rules live there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from holdfast.db.connection import Connection, Database
+from holdfast.engine.attempt import Attempt, Document, Json
+from holdfast.engine.classify import Failure
+from holdfast.engine.pipeline import Done, GiveBack, Pipeline
+from holdfast.engine.strict_json import dump
+from holdfast.errors import InvalidInput
+
+Handle = tuple[int, int]
+"""A job and the token under which it was claimed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A document to take in; with `document_id`, another run of one that exists."""
+
+    organisation: str
+    source_name: str = "unnamed"
+    source_platform: str = "upload"
+    source_location: str | None = None
+    content_hash: str | None = None
+    metadata: Mapping[str, Json] | None = None
+    idempotency_key: str | None = None
+    parent_id: int | None = None
+    document_id: int | None = None
+    priority: int = 0
+    input: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of a submission: created, existing, duplicate or permanent_failure."""
+
+    document_id: int
+    job_id: int
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How many jobs of a phase a worker can take now."""
+
+    pipeline: str
+    phase: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The budget's answer: granted, or when to ask again."""
+
+    granted: bool
+    budget: str
+    left_usd: Decimal
+    resets_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """A heartbeat's answer: whether the worker counts as alive, and which claims it no longer has."""
+
+    alive: bool
+    stale: frozenset[Handle]
+
+
+async def submit(connection: "Connection | Database", pipeline: str, items: Iterable[Submission]) -> list[Submitted]:
+    """Take documents in, all or none; inside the caller's transaction if it passes its own connection."""
+    body = _json([_item(item) for item in items])
+    rows = await connection.fetch(
+        "select document_id, job_id, result from holdfast.submit($1, $2::text::jsonb) order by ordinal",
+        pipeline,
+        body,
+    )
+    return [Submitted(*row) for row in rows]
+
+
+class Queue:
+    """What a worker says to the queue. Each call is atomic; what ends or renews an attempt is fenced by its token."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def register(self, pipelines: Iterable[Pipeline]) -> None:
+        """Make the declarations known. Idempotent; an older version changes nothing."""
+        async with self._database.transaction() as connection:
+            for pipeline in pipelines:
+                for policy in pipeline.policies:
+                    await connection.execute(
+                        "select holdfast.register_policy($1::text::jsonb)", _json(policy.declaration())
+                    )
+                await connection.execute(
+                    "select holdfast.register_pipeline($1::text::jsonb)", _json(pipeline.declaration())
+                )
+
+    async def register_worker(self, worker: str, *, host: str, pid: int, lanes: Sequence[Lane]) -> None:
+        """Announce a worker, which may claim from now on."""
+        body = _json([asdict(lane) for lane in lanes])
+        await self._database.execute(
+            "select holdfast.register_worker($1, $2, $3, $4::text::jsonb)", worker, host, pid, body
+        )
+
+    async def stop_worker(self, worker: str) -> None:
+        """Say that a worker has ended; whatever it still holds goes back."""
+        await self._database.execute("select holdfast.stop_worker($1)", worker)
+
+    async def claim(self, worker: str, lanes: Iterable[Lane]) -> list[Attempt]:
+        """Take jobs for these lanes."""
+        body = _json([{"pipeline": lane.pipeline, "phase": lane.phase, "limit": lane.limit} for lane in lanes])
+        rows = await self._database.fetch("select * from holdfast.claim($1, $2::text::jsonb)", worker, body)
+        return [_attempt(row) for row in rows]
+
+    async def heartbeat(self, worker: str, attempts: Iterable[Attempt]) -> Pulse:
+        """Renew the worker and record progress."""
+        body = _json([{"job_id": a.job_id, "token": a.token, "progress": a.fraction} for a in attempts])
+        row = await self._database.fetchrow("select * from holdfast.heartbeat($1, $2::text::jsonb)", worker, body)
+        assert row is not None
+        return Pulse(row["alive"], frozenset((item["job_id"], item["token"]) for item in row["stale"]))
+
+    async def settle(
+        self, endings: Sequence[tuple[Attempt, Done]], connection: "Connection | None" = None
+    ) -> dict[Handle, str]:
+        """Record successes; each is settled, already (settled before) or stale (its claim was lost)."""
+        body = _json([_done_item(attempt, done) for attempt, done in endings])
+        return await self._end("select * from holdfast.settle($1::text::jsonb)", body, connection)
+
+    async def fail(self, endings: Sequence[tuple[Attempt, Failure]]) -> dict[Handle, str]:
+        """Record failures; the phase's policy decides what happens next. Each is failed, already or stale."""
+        body = _json([_failure_item(attempt, failure) for attempt, failure in endings])
+        return await self._end("select * from holdfast.fail($1::text::jsonb)", body, None)
+
+    async def give_back(self, endings: Sequence[tuple[Attempt, GiveBack]]) -> None:
+        """Give jobs back uncharged, each with the reason."""
+        body = _json([{"job_id": a.job_id, "token": a.token, **asdict(ending)} for a, ending in endings])
+        await self._database.execute("select holdfast.give_back($1::text::jsonb)", body)
+
+    async def reserve_budget(self, attempt: Attempt, amount_usd: Decimal) -> Reservation:
+        """Set money aside for this attempt, or learn when there will be some."""
+        row = await self._database.fetchrow(
+            "select granted, budget, left_usd, resets_at from holdfast.reserve_budget($1, $2, $3)",
+            attempt.job_id,
+            attempt.token,
+            amount_usd,
+        )
+        assert row is not None
+        return Reservation(*row)
+
+    async def sweep(self, lease_seconds: float) -> dict[str, Any]:
+        """Take back what dead workers held and end what passed its limit. Safe for any number of callers."""
+        row = await self._database.fetchrow("select * from holdfast.sweep($1)", lease_seconds)
+        assert row is not None
+        return dict(row)
+
+    async def _end(self, sql: str, body: str, connection: "Connection | None") -> dict[Handle, str]:
+        rows = await (connection or self._database).fetch(sql, body)
+        return {(row["job_id"], row["token"]): row["result"] for row in rows}
+
+
+def _json(value: object) -> str:
+    return dump(value).decode()
+
+
+def _item(submission: Submission) -> dict[str, object]:
+    # Not asdict: that copies every value, and gives up on deep ones before anything can say why.
+    fields = {name: getattr(submission, name) for name in Submission.__slots__}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _usd(amount: Decimal) -> float:
+    if not amount.is_finite():
+        raise InvalidInput(f"a cost of {amount} USD makes no sense: name an amount of 0 or more")
+    return float(amount)
+
+
+def _done_item(attempt: Attempt, done: Done) -> dict[str, object]:
+    item: dict[str, object] = {"job_id": attempt.job_id, "token": attempt.token}
+    if done.output is not None:
+        item["output"] = done.output
+    if done.cost_usd:
+        item["cost_usd"] = _usd(done.cost_usd)
+    if done.metadata:
+        item["metadata"] = dict(done.metadata)
+    if done.ends_as is not None:
+        item["ends_as"] = done.ends_as
+    return item
+
+
+def _failure_item(attempt: Attempt, failure: Failure) -> dict[str, object]:
+    details = dict(failure.details)
+    if failure.traceback:
+        details["traceback"] = failure.traceback
+    return {
+        "job_id": attempt.job_id,
+        "token": attempt.token,
+        "category": failure.category.value,
+        "error": failure.error,
+        "error_type": failure.error_type,
+        "error_code": failure.error_code,
+        "details": details,
+        "retry_after_seconds": failure.retry_after_seconds,
+        "cost_usd": _usd(failure.cost_usd),
+    }
+
+
+def _attempt(row: Any) -> Attempt:
+    document = Document(
+        row["document_id"],
+        row["organisation"],
+        row["source_name"],
+        row["source_platform"],
+        row["source_location"],
+        row["content_hash"],
+        row["metadata"],
+    )
+    return Attempt(
+        row["job_id"],
+        row["token"],
+        row["pipeline"],
+        row["phase"],
+        row["run"],
+        row["attempt"],
+        row["limit_seconds"],
+        row["started_at"],
+        row["input"],
+        document,
+    )

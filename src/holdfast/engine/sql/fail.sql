@@ -1,0 +1,45 @@
+-- Ends attempts that failed, as the phase's policy decides: retry later, hold, dead letter, or a permanent failure.
+-- Items: job_id, token, category, error, error_type, error_code, details, retry_after_seconds, cost_usd (not named: unknown,
+-- and what was reserved counts as spent), component, correlation_id. result: failed, already, stale as for settle; state is where the job stands now.
+create or replace function holdfast.fail(p_items jsonb)
+returns table (job_id bigint, token bigint, result text, state text, retry_at timestamptz)
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+declare
+    v_item jsonb;
+    v_job pipeline_job;
+begin
+    perform refuse_bad_costs(p_items);
+    perform lock_for_ending(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
+    for v_item in
+        select i from jsonb_array_elements(p_items) i
+        left join pipeline_job j on j.id = (i ->> 'job_id')::bigint
+        left join phase p on p.pipeline = j.pipeline and p.name = j.phase
+        -- One order for all callers in which holds are placed, or two groups of failures would wait for each other.
+        order by i ->> 'category' = 'budget_exceeded', p.provider, j.organisation, j.pipeline, j.phase, j.id
+    loop
+        job_id := (v_item ->> 'job_id')::bigint;
+        token := (v_item ->> 'token')::bigint;
+        select * into v_job from pipeline_job j
+        where j.id = fail.job_id and j.token = fail.token and j.state = 'working'
+        for update;
+        if found then
+            perform end_failed(v_job, case v_item ->> 'category' when 'timeout' then 'timeout' else 'failed' end, v_item);
+            result := 'failed';
+        else
+            result := case when exists (select from pipeline_phase a where a.job_id = fail.job_id and a.token = fail.token
+                                        and a.outcome in ('failed', 'timeout', 'released')) then 'already' else 'stale' end;
+        end if;
+        select j.state, j.ready_at into state, retry_at from pipeline_job j where j.id = fail.job_id;
+        return next;
+    end loop;
+end $$;
+
+-- Locks jobs, then their documents, each in the order of their ids.
+create or replace function holdfast.lock_for_ending(p_jobs bigint[]) returns void
+language plpgsql set search_path = holdfast, pg_temp as $$
+begin
+    -- By key alone: where the state is named too, a plan may walk all jobs under way.
+    perform from pipeline_job where id = any (p_jobs) order by id for update;
+    perform from document
+    where id = any (array(select document_id from pipeline_job where id = any (p_jobs))) order by id for no key update;
+end $$;

@@ -1,0 +1,46 @@
+-- Gives claimed jobs back uncharged: the attempt ends as released, the job waits again for the same phase.
+-- Items: job_id, token, why ("reason"), and for how long it should not be tried ("wait_seconds"). Fenced: a handle that lost its claim changes nothing. Returns the ids given back.
+create or replace function holdfast.give_back(p_items jsonb) returns setof bigint
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+declare
+    v_now timestamptz := clock();
+    v_item record;
+    v_job pipeline_job;
+begin
+    for v_item in
+        select i.job_id, i.token, i.reason, v_now + make_interval(secs => nullif(i.wait_seconds, 0)) as ready_at
+        from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, reason text, wait_seconds double precision)
+        order by i.job_id
+    loop
+        select * into v_job from pipeline_job
+        where id = v_item.job_id and token = v_item.token and state = 'working' for update;
+        continue when not found;
+        perform record_attempt(v_job, 'released', v_now, null,
+            jsonb_build_object('category', 'released', 'error', coalesce(v_item.reason, 'given back by its worker')), 0);
+        update pipeline_job j
+        set state = case when v_item.ready_at is null then 'queued' else 'held' end, ready_at = v_item.ready_at,
+            status = p.queued_status, worker_id = null, started_at = null, progress = null,
+            progress_at = null, queued_at = v_now,
+            retried_phase_id = (select id from pipeline_phase where job_id = v_job.id and token = v_job.token)
+        from phase p
+        where j.id = v_job.id and p.pipeline = j.pipeline and p.name = j.phase;
+        perform settle_entry(v_job.id, v_job.token, 0);
+        return next v_job.id;
+    end loop;
+    if found then
+        perform wake();
+    end if;
+end $$;
+
+-- Writes the one row of a finished attempt and returns its id.
+create or replace function holdfast.record_attempt(
+    p_job holdfast.pipeline_job, p_outcome text, p_ended_at timestamptz, p_output jsonb, p_error jsonb, p_cost_usd numeric
+) returns bigint
+language sql set search_path = holdfast, pg_temp as $$
+    insert into pipeline_phase (job_id, document_id, organisation, pipeline, phase, run, token, parent_phase_id, outcome,
+                                attempt, worker_id, started_at, ended_at, input, output, category, error, cost_usd)
+    values (p_job.id, p_job.document_id, p_job.organisation, p_job.pipeline, p_job.phase, p_job.run, p_job.token,
+            p_job.retried_phase_id, p_outcome, p_job.retry_count + 1, p_job.worker_id, p_job.started_at, p_ended_at,
+            p_job.input, p_output, p_error ->> 'category', p_error, coalesce(p_cost_usd, 0))
+    returning id
+$$;

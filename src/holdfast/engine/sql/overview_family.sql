@@ -1,0 +1,61 @@
+-- These jobs and those of every document that came out of theirs: members of archives, attachments of messages.
+create or replace function holdfast.overview_family(p_jobs bigint[]) returns setof bigint
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    with recursive descendant as (
+        select d.id from pipeline_job j join document d on d.parent_id = j.document_id where j.id = any (p_jobs)
+        union
+        select d.id from descendant a join document d on d.parent_id = a.id
+    )
+    select unnest(p_jobs)
+    union
+    select j.id from descendant d cross join lateral jobs_of(d.id) j
+$$;
+
+-- Where a family of jobs stands, phase by phase in their pipeline's order. Those under way and failed are counted where
+-- they are; `passed` counts those that have this phase behind them. `resumes_at` is when the next of them goes on by itself.
+create or replace function holdfast.overview_progress(p_jobs bigint[])
+returns table (pipeline text, phase text, passed bigint, queued bigint, working bigint, waiting bigint, failed bigint,
+               cancelled bigint, resumes_at timestamptz)
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    with job as materialized (
+        select j.pipeline, j.phase, j.state, j.status, j.ready_at, h.until, p.position
+        from overview_family(p_jobs) f(id)
+        join pipeline_job j on j.id = f.id
+        join phase p on p.pipeline = j.pipeline and p.name = j.phase
+        left join hold h on h.id = j.hold_id
+    )
+    select p.pipeline, p.name,
+           count(*) filter (where j.position > p.position or j.state = 'done' and j.status <> 'duplicate'),
+           count(*) filter (where j.phase = p.name and j.state = 'queued'),
+           count(*) filter (where j.phase = p.name and j.state = 'working'),
+           count(*) filter (where j.phase = p.name and (j.state = 'held' or j.state = 'failed' and j.ready_at is not null)),
+           count(*) filter (where j.phase = p.name and (j.state = 'deadletter' or j.state = 'failed' and j.ready_at is null)),
+           count(*) filter (where j.phase = p.name and j.state = 'cancelled'),
+           min(coalesce(j.ready_at, j.until)) filter (where j.phase = p.name and j.state in ('held', 'failed'))
+    from phase p
+    join job j on j.pipeline = p.pipeline
+    where p.retired_at is null
+    group by p.pipeline, p.name, p.position
+    order by p.pipeline, p.position
+$$;
+
+-- What a family of jobs took, phase by phase: attempts, how many of them failed, seconds of work and money.
+create or replace function holdfast.overview_spent(p_jobs bigint[])
+returns table (pipeline text, phase text, completed bigint, failed bigint, seconds double precision, cost_usd numeric)
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select a.pipeline, a.phase, count(*) filter (where a.outcome = 'completed'),
+           count(*) filter (where a.outcome in ('failed', 'timeout', 'lost')),
+           sum(extract(epoch from a.ended_at - a.started_at))::double precision, sum(a.cost_usd)
+    from overview_family(p_jobs) f(id)
+    join pipeline_phase a on a.job_id = f.id
+    left join phase p on p.pipeline = a.pipeline and p.name = a.phase
+    group by a.pipeline, a.phase, p.position
+    order by a.pipeline, p.position
+$$;
+
+grant execute on function
+    holdfast.overview_family(bigint[]), holdfast.overview_progress(bigint[]), holdfast.overview_spent(bigint[])
+to holdfast_api, holdfast_readonly;

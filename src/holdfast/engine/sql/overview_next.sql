@@ -1,0 +1,62 @@
+-- What happens next to a job, in words for people.
+create or replace function holdfast.overview_next(p_job holdfast.pipeline_job) returns text
+language sql stable set search_path = holdfast, pg_temp set jit = off as $$
+    select case p_job.state
+        when 'queued' then coalesce(
+            overview_held_by(p_job),
+            case when exists (select from worker w
+                              where w.lost_at is null and w.stopped_at is null and w.seen_at > clock() - interval '15 seconds'
+                                and w.lanes @> jsonb_build_array(jsonb_build_object('pipeline', p_job.pipeline, 'phase', p_job.phase)))
+                 then format('runs %s when its turn comes', p_job.phase)
+                 else format('waits for a worker that runs %s: none is alive', p_job.phase) end)
+        when 'working' then format('%s runs on %s; its limit ends it at %s', p_job.phase, p_job.worker_id, (
+            select overview_moment(p_job.started_at + make_interval(secs => p.limit_seconds))
+            from phase p where p.pipeline = p_job.pipeline and p.name = p_job.phase))
+        when 'failed' then case
+            when p_job.ready_at is not null then format('retries %s at %s', p_job.phase, overview_moment(p_job.ready_at))
+            else format('an operator must retry it: %s is permanent', coalesce(p_job.last_error ->> 'category', 'the failure')) end
+        when 'held' then coalesce(
+            (select overview_wait(h) from hold h where h.id = p_job.hold_id),
+            (select format('waits until %s: %s', overview_moment(p_job.ready_at), a.error ->> 'error')
+             from pipeline_phase a where a.id = p_job.retried_phase_id and a.outcome = 'released'),
+            format('waits out its document''s cool-down until %s', overview_moment(p_job.ready_at)))
+        when 'deadletter' then format('an operator must retry it: patience with %s is used up',
+                                      coalesce(p_job.last_error ->> 'category', 'it'))
+        when 'cancelled' then 'nothing, unless an operator retries it'
+        else case p_job.status
+            when 'duplicate' then format('nothing: document %s has the same content',
+                                         (select d.duplicate_of from document d where d.id = p_job.document_id))
+            else 'nothing: it is done' end
+        end
+$$;
+
+-- The hold that keeps a queued job from being claimed, in words, or null.
+create or replace function holdfast.overview_held_by(p_job holdfast.pipeline_job) returns text
+language sql stable set search_path = holdfast, pg_temp as $$
+    select overview_wait(h)
+    from phase p
+    join hold h on (h.provider is null or h.provider = p.provider) and (h.budget is null or h.budget = p.budget)
+               and (h.pipeline is null or h.pipeline = p.pipeline) and (h.phase is null or h.phase = p.name)
+    where p.pipeline = p_job.pipeline and p.name = p_job.phase
+      and h.drained_at is null and h.released_at is null and h.until > clock()
+      and (h.organisation is null or h.organisation = p_job.organisation)
+    order by h.until desc
+    limit 1
+$$;
+
+create or replace function holdfast.overview_wait(p_hold holdfast.hold) returns text
+language sql stable set search_path = holdfast, pg_temp as $$
+    select format('waits for hold %s (%s) %s', p_hold.id, p_hold.reason,
+                  case when p_hold.released_at is not null then 'which was released: it goes on at the next claim'
+                       when p_hold.until = 'infinity' then 'until someone releases it'
+                       else 'until ' || overview_moment(p_hold.until) end)
+$$;
+
+-- A moment as people and programs both read it.
+create or replace function holdfast.overview_moment(p_moment timestamptz) returns text
+language sql immutable as $$ select to_char(p_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') $$;
+
+grant execute on function
+    holdfast.overview_next(holdfast.pipeline_job), holdfast.overview_held_by(holdfast.pipeline_job),
+    holdfast.overview_wait(holdfast.hold), holdfast.overview_moment(timestamptz)
+to holdfast_api, holdfast_readonly;

@@ -1,0 +1,53 @@
+-- Sets money aside for a claimed job, from the budget its phase names: reserving and refusing are one atomic step, and
+-- reserved + spent never passes the day's limit. Fenced by the token. Asked again it only adds what is missing to the
+-- amount, so a call whose answer was lost may be repeated.
+create or replace function holdfast.reserve_budget(
+    p_job_id bigint, p_token bigint, p_amount_usd numeric,
+    out granted boolean, out budget text, out left_usd numeric, out resets_at timestamptz
+)
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+#variable_conflict use_column
+declare
+    v_budget budget;
+    v_entry budget_entry;
+    v_missing numeric;
+    v_day date;
+begin
+    if p_amount_usd is null or not (p_amount_usd >= 0 and p_amount_usd < 1e12) then   -- NaN fails both
+        raise exception 'a reservation of % USD makes no sense: name an amount of 0 or more', p_amount_usd using errcode = 'HF400';
+    end if;
+    select b.* into v_budget
+    from pipeline_job j
+    join phase p on p.pipeline = j.pipeline and p.name = j.phase
+    left join lateral budget_for(p.budget, j.organisation) f on true
+    left join budget_entry e on e.job_id = j.id and e.token = j.token
+    left join budget b on b.id = coalesce(e.budget_id, f.id)
+    where j.id = p_job_id and j.token = p_token and j.state = 'working'
+    for share of j;   -- a sweep cannot take the job away between this look and the commit
+    if not found then
+        raise exception 'the claim on job % was lost: nothing is reserved', p_job_id using errcode = 'HF409';
+    elsif v_budget.id is null then
+        raise exception 'the phase of job % names no budget: declare one to reserve from it', p_job_id using errcode = 'HF400';
+    end if;
+    budget := v_budget.name;
+    resets_at := next_budget_day(v_budget.time_zone);
+    v_day := (clock() at time zone v_budget.time_zone)::date;
+    insert into budget_day (budget_id, day, limit_usd) values (v_budget.id, v_day, v_budget.daily_limit_usd) on conflict do nothing;
+    -- A reservation goes on where it began, also past midnight or once the organisation has a budget of its own.
+    select * into v_entry from budget_entry e where e.job_id = p_job_id and e.token = p_token;
+    v_day := coalesce(v_entry.day, v_day);
+    v_missing := greatest(p_amount_usd - coalesce(v_entry.reserved_usd, 0), 0);
+    update budget_day d
+    set reserved_usd = d.reserved_usd + v_missing
+    where d.budget_id = v_budget.id and d.day = v_day and d.reserved_usd + d.spent_usd + v_missing <= d.limit_usd
+    returning d.limit_usd - d.reserved_usd - d.spent_usd into left_usd;
+    granted := found;
+    if not granted then
+        update budget_day d set refusals = d.refusals + 1 where d.budget_id = v_budget.id and d.day = v_day
+        returning d.limit_usd - d.reserved_usd - d.spent_usd into left_usd;
+        return;
+    end if;
+    insert into budget_entry as e (job_id, token, budget_id, day, reserved_usd)
+    values (p_job_id, p_token, v_budget.id, v_day, v_missing)
+    on conflict (job_id, token) do update set reserved_usd = e.reserved_usd + excluded.reserved_usd, settled_at = null;
+end $$;

@@ -1,0 +1,132 @@
+-- Ends attempts that succeeded: records them, moves each job to its next phase and queues it, or ends it, in one step.
+-- Items: job_id, token, output, cost_usd, metadata (merged into the document's), ends_as (a status: the job is done with
+-- it at once, whatever phases would follow).
+-- result: settled; already (this very attempt was settled before: safe to repeat after a cut connection); stale (the
+-- claim was lost: nothing was written).
+create or replace function holdfast.settle(p_items jsonb)
+returns table (job_id bigint, token bigint, result text, state text, phase text)
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock();
+    v_settled bigint[];
+    v_queued boolean;
+begin
+    perform refuse_bad_costs(p_items);
+    with item as materialized (
+        select distinct on (i.job_id, i.token)
+               i.job_id, i.token, nullif(i.output, 'null') as output, coalesce(i.cost_usd, 0) as cost_usd,
+               i.ends_as
+        from jsonb_to_recordset(p_items)
+             as i(job_id bigint, token bigint, output jsonb, cost_usd numeric, ends_as text)
+        order by i.job_id, i.token
+    ),
+    locked as materialized (
+        -- By key alone: where the state is named too, a plan may walk all jobs under way once for every item.
+        select j.*, i.output, i.cost_usd, i.ends_as
+        from item i
+        join pipeline_job j on j.id = i.job_id and j.token = i.token
+        for update of j
+    ),
+    ending as materialized (
+        select * from locked where state = 'working'
+    ),
+    recorded as (
+        insert into pipeline_phase (job_id, document_id, organisation, pipeline, phase, run, token, parent_phase_id, outcome,
+                                    attempt, worker_id, started_at, ended_at, input, output, cost_usd)
+        select e.id, e.document_id, e.organisation, e.pipeline, e.phase, e.run, e.token, e.retried_phase_id, 'completed',
+               e.retry_count + 1, e.worker_id, e.started_at, v_now, e.input, e.output, e.cost_usd
+        from ending e
+    ),
+    moved as (
+        update pipeline_job j
+        set state = case when n.name is null then 'done' else 'queued' end,
+            phase = coalesce(n.name, j.phase),
+            status = coalesce(n.queued_status, e.ends_as, p.done_status),
+            worker_id = null, started_at = null, progress = null, progress_at = null,
+            retry_count = 0, crash_count = 0, retried_phase_id = null, last_error = null, error_code = null,
+            error_meta = null, retry_reason = null,
+            input = coalesce(e.output, j.input),
+            total_cost_usd = j.total_cost_usd + e.cost_usd,
+            queued_at = case when n.name is null then j.queued_at else v_now end,
+            finished_at = case when n.name is null then v_now end
+        from ending e
+        join phase p on p.pipeline = e.pipeline and p.name = e.phase
+        left join lateral (
+            select f.name, f.queued_status
+            from phase f
+            where e.ends_as is null and f.pipeline = e.pipeline and f.position > p.position and f.retired_at is null
+              -- A declaration that was reordered may name a phase next that this run has behind it.
+              and not exists (select from pipeline_phase a where a.job_id = e.id and a.run = e.run
+                              and a.phase = f.name and a.outcome = 'completed')
+            order by f.position
+            limit 1
+        ) n on true
+        where j.id = e.id
+        returning j.id, j.state
+    )
+    select array_agg(id), bool_or(state = 'queued') into v_settled, v_queued from moved;
+    if v_settled is not null then
+        perform settle_side_effects(p_items, v_settled);
+    end if;
+    if v_queued then
+        perform wake();
+    end if;
+    return query
+        select i.job_id, i.token,
+               -- A job settled just now still has the token of the handle that did it.
+               case when i.job_id = any (v_settled) and i.token = j.token then 'settled'
+                    when a.outcome = 'completed' then 'already' else 'stale' end,
+               j.state, j.phase
+        from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint)
+        left join pipeline_job j on j.id = i.job_id
+        left join pipeline_phase a on a.job_id = i.job_id and a.token = i.token;
+end $$;
+
+-- What a success means beyond its job: merged metadata, a cleared document, money settled. Each costs only those it concerns.
+create or replace function holdfast.settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+begin
+    if jsonb_path_exists(p_items, '$[*].metadata') then
+        update document d
+        set metadata = d.metadata || m.metadata
+        from (
+            -- Several jobs of one document may end together.
+            select j.document_id, jsonb_object_agg(e.key, e.value) as metadata
+            from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, metadata jsonb)
+            join pipeline_job j on j.id = i.job_id and j.token = i.token
+            cross join lateral jsonb_each(case jsonb_typeof(i.metadata) when 'object' then i.metadata else '{}' end) e
+            where i.job_id = any (p_settled)
+            group by j.document_id
+        ) m
+        where d.id = m.document_id;
+    end if;
+    if exists (select from policy where two_level) then
+        update document d
+        set failure_state = 'success', failure_count = 0, failures = '{}', last_failure = null, cool_down_until = null
+        from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint)
+        join pipeline_job j on j.id = i.job_id and j.token = i.token
+        join pipeline_phase a on a.job_id = i.job_id and a.token = i.token
+        join phase p on p.pipeline = a.pipeline and p.name = a.phase
+        join policy y on y.name = p.policy and y.two_level
+        where d.id = a.document_id and i.job_id = any (p_settled);
+    end if;
+    if exists (select from budget) then
+        perform settle_entry(i.job_id, i.token, coalesce(i.cost_usd, 0))
+        from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, cost_usd numeric)
+        join budget_entry e on e.job_id = i.job_id and e.token = i.token and e.settled_at is null
+        where i.job_id = any (p_settled)
+        order by e.budget_id, e.day;
+    end if;
+end $$;
+
+-- Refuses a cost that is negative, beyond reason or not a number before anything is written.
+create or replace function holdfast.refuse_bad_costs(p_items jsonb) returns void
+language plpgsql immutable as $$
+begin
+    if jsonb_path_exists(p_items, '$[*].cost_usd ? (@.type() != "number" && @.type() != "null" || @ < 0 || @ >= 1000000000000)') then
+        raise exception 'a cost_usd is negative, absurdly high or not a number' using errcode = 'HF400';
+    end if;
+end $$;

@@ -1,0 +1,193 @@
+-- Takes documents in: document, job and queue entry in one transaction, the caller's own if it has one.
+-- Items: organisation (required), source_name, source_platform, source_location, content_hash, metadata,
+-- idempotency_key, parent_id, priority, input, or document_id for another run of a document that exists.
+-- Answers one row per item, with its ordinal. result: created; existing (same idempotency key, or a live job of that document);
+-- duplicate (same content in that organisation: nothing runs); permanent_failure (nothing runs until someone resets it).
+create or replace function holdfast.submit(p_pipeline text, p_items jsonb)
+returns table (ordinal bigint, document_id bigint, job_id bigint, result text)
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock();
+    v_first phase := first_phase(p_pipeline);
+    v_front double precision := front(p_pipeline);
+    v_count bigint;
+    v_ids bigint[];
+    v_new bigint[];
+    v_item record;
+begin
+    if jsonb_typeof(p_items) is distinct from 'array' then
+        raise exception 'submit takes a JSON array of items, not %', coalesce(jsonb_typeof(p_items), 'null')
+            using errcode = 'HF400';
+    end if;
+    v_count := jsonb_array_length(p_items);
+    v_ids := array(select nextval(pg_get_serial_sequence('holdfast.document', 'id')) from generate_series(1, v_count));
+    v_new := array(select insert_documents(p_items, v_ids, v_now));
+    return query
+        with item as materialized (
+            select i.ordinal, v_ids[i.ordinal] as document_id, i.organisation, coalesce(i.priority, 0) as priority, i.input,
+                   row_number() over (partition by i.organisation order by i.ordinal) - 1 as turn
+            from rows from (jsonb_to_recordset(p_items) as (organisation text, priority smallint, input jsonb))
+                 with ordinality as i(organisation, priority, input, ordinal)
+            where cardinality(v_new) = v_count or v_ids[i.ordinal] = any (v_new)
+        ),
+        share as materialized (
+            select o.organisation, t.first_vtime, t.step
+            from (select organisation, count(*) as jobs from item group by organisation order by organisation) o
+            cross join lateral take_turns(p_pipeline, o.organisation, o.jobs, v_front) t
+        ),
+        job as (
+            insert into pipeline_job (document_id, organisation, pipeline, phase, status, state, priority, vtime,
+                                      input, submitted_at, queued_at)
+            select item.document_id, item.organisation, p_pipeline, v_first.name, v_first.queued_status, 'queued',
+                   item.priority, share.first_vtime + item.turn * share.step, item.input, v_now, v_now
+            from item join share using (organisation)
+            order by item.ordinal
+            returning id, document_id
+        )
+        select item.ordinal, item.document_id, job.id, 'created' from item join job using (document_id) order by 1;
+    if cardinality(v_new) < v_count then
+        for v_item in
+            select e.n, e.item from jsonb_array_elements(p_items) with ordinality as e(item, n)
+            where not v_ids[e.n] = any (v_new)
+            -- One lock order for all submitters.
+            order by (e.item ->> 'document_id')::bigint, e.item ->> 'organisation', e.item ->> 'content_hash', e.n
+        loop
+            return query select v_item.n, s.* from submit_known(v_first, v_item.item, v_front, v_now) s;
+        end loop;
+    end if;
+    if v_count > 0 then
+        perform wake();
+    end if;
+end $$;
+
+-- The phase a pipeline's jobs begin with.
+create or replace function holdfast.first_phase(p_pipeline text) returns holdfast.phase
+language plpgsql stable set search_path = holdfast, pg_temp as $$
+declare
+    v_first phase;
+begin
+    select * into v_first from phase where pipeline = p_pipeline and retired_at is null order by position limit 1;
+    if not found then
+        raise exception 'there is no pipeline "%": register it, or name one of: %', p_pipeline,
+            coalesce((select string_agg(name, ', ' order by name) from pipeline), '(none registered)') using errcode = 'HF404';
+    end if;
+    return v_first;
+end $$;
+
+-- Inserts the items that are new documents and returns their ids; those with a known key or content are left out.
+create or replace function holdfast.insert_documents(p_items jsonb, p_ids bigint[], p_now timestamptz) returns setof bigint
+language plpgsql set search_path = holdfast, pg_temp as $$
+begin
+    return query
+        insert into document (id, organisation, source_name, source_platform, source_location, content_hash, metadata,
+                              idempotency_key, parent_id, created_at)
+        select p_ids[i.ordinal], i.organisation, coalesce(i.source_name, 'unnamed'), coalesce(i.source_platform, 'upload'),
+               i.source_location, i.content_hash, coalesce(i.metadata, '{}'), i.idempotency_key, i.parent_id, p_now
+        from rows from (jsonb_to_recordset(p_items) as (
+                 organisation text, source_name text, source_platform text, source_location text, content_hash text,
+                 metadata jsonb, idempotency_key text, parent_id bigint, document_id bigint))
+             with ordinality as i(organisation, source_name, source_platform, source_location, content_hash,
+                                  metadata, idempotency_key, parent_id, document_id, ordinal)
+        where i.document_id is null
+        order by i.organisation, i.content_hash, i.idempotency_key, i.ordinal   -- one lock order for all submitters
+        on conflict do nothing
+        returning id;
+exception
+    when not_null_violation or check_violation then
+        raise exception 'an item has a missing or malformed field: %', sqlerrm
+            using errcode = 'HF400', hint = 'every item needs an organisation of 1 to 255 characters';
+end $$;
+
+-- Answers an item whose document is known: by its id, its idempotency key or its content.
+create or replace function holdfast.submit_known(
+    p_first holdfast.phase, p_item jsonb, p_front double precision, p_now timestamptz
+) returns table (document_id bigint, job_id bigint, result text)
+language plpgsql set search_path = holdfast, pg_temp as $$
+#variable_conflict use_column
+declare
+    v_document document;
+    v_job pipeline_job;
+begin
+    if p_item ->> 'document_id' is not null then
+        if p_item ->> 'idempotency_key' is not null then
+            raise exception 'document % is named with an idempotency key: a key is for a document that comes in',
+                p_item ->> 'document_id' using errcode = 'HF400', hint = 'leave the key out: a live job is answered as existing';
+        end if;
+        select * into v_document from document
+        where id = (p_item ->> 'document_id')::bigint and organisation = coalesce(p_item ->> 'organisation', organisation)
+          and deleted_at is null
+        for no key update;
+        if not found then
+            raise exception 'there is no document %', p_item ->> 'document_id' using errcode = 'HF404';
+        end if;
+    else
+        -- Locked before the key is looked up: of those who bring known content under one new key, the first records it.
+        perform from document
+        where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
+          and duplicate_of is null and superseded_at is null and deleted_at is null
+        for no key update;
+        select * into v_document from document
+        where organisation = p_item ->> 'organisation' and idempotency_key = p_item ->> 'idempotency_key';
+        if found then
+            select * into v_job from jobs_of(v_document.id) j order by j.id limit 1;
+            return query select v_document.id, v_job.id, 'existing'::text;
+            return;
+        end if;
+        select * into v_document from document
+        where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
+          and duplicate_of is null and superseded_at is null and deleted_at is null;
+        if exists (select from jobs_of(v_document.id) j where j.pipeline = p_first.pipeline and j.state <> 'cancelled') then
+            return query select * from submit_duplicate(p_first, v_document.id, p_item, p_now);
+            return;
+        end if;
+    end if;
+    select * into v_job from jobs_of(v_document.id) j
+    where j.pipeline = p_first.pipeline
+      and (v_document.failure_state = 'permanent_failure' or j.state not in ('done', 'deadletter', 'cancelled'))
+    order by j.id desc limit 1;
+    if found then
+        return query select v_document.id, v_job.id,
+            case v_document.failure_state when 'permanent_failure' then 'permanent_failure' else 'existing' end;
+        return;
+    end if;
+    return query select v_document.id, submit_again(p_first, v_document, p_item, p_front, p_now), 'created'::text;
+end $$;
+
+-- Records that the same content came again: a document and a finished job that point to the first; nothing runs.
+create or replace function holdfast.submit_duplicate(
+    p_first holdfast.phase, p_original bigint, p_item jsonb, p_now timestamptz
+) returns table (document_id bigint, job_id bigint, result text)
+language sql set search_path = holdfast, pg_temp as $$
+    with copy as (
+        insert into document (organisation, source_name, source_platform, source_location, content_hash, duplicate_of,
+                              metadata, idempotency_key, parent_id, created_at)
+        values (p_item ->> 'organisation', coalesce(p_item ->> 'source_name', 'unnamed'),
+                coalesce(p_item ->> 'source_platform', 'upload'), p_item ->> 'source_location', p_item ->> 'content_hash',
+                p_original, coalesce(p_item -> 'metadata', '{}'), p_item ->> 'idempotency_key',
+                (p_item ->> 'parent_id')::bigint, p_now)
+        returning id, organisation
+    ),
+    job as (
+        insert into pipeline_job (document_id, organisation, pipeline, phase, status, state, vtime, submitted_at, finished_at)
+        select id, organisation, p_first.pipeline, p_first.name, 'duplicate', 'done', 0, p_now, p_now from copy
+        returning id, document_id
+    )
+    select document_id, id, 'duplicate' from job
+$$;
+
+-- Another job for a document that exists. It waits out the document's cool-down.
+create or replace function holdfast.submit_again(
+    p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_front double precision, p_now timestamptz
+) returns bigint
+language sql set search_path = holdfast, pg_temp as $$
+    insert into pipeline_job (document_id, organisation, pipeline, phase, status, state, ready_at, priority, vtime,
+                              input, submitted_at, queued_at)
+    select p_document.id, p_document.organisation, p_first.pipeline, p_first.name, p_first.queued_status,
+           case when p_document.cool_down_until > p_now then 'held' else 'queued' end,
+           case when p_document.cool_down_until > p_now then p_document.cool_down_until end,
+           coalesce((p_item ->> 'priority')::smallint, 0), t.first_vtime, p_item -> 'input', p_now, p_now
+    from take_turns(p_first.pipeline, p_document.organisation, 1, p_front) t
+    returning id
+$$;

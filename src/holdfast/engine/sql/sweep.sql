@@ -1,0 +1,98 @@
+-- Takes back what dead workers held, ends what passed its limit, moves jobs out of retired phases, and once a minute
+-- cleans up. Safe at any time, by any number of callers. A worker is lost when it was silent for the lease.
+create or replace function holdfast.sweep(
+    p_lease_seconds double precision default 10,
+    out lost_jobs bigint[], out timed_out_jobs bigint[], out rerouted_jobs bigint
+)
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_now timestamptz := clock();
+    v_job pipeline_job;
+begin
+    lost_jobs := '{}';
+    update worker set lost_at = v_now
+    where id in (select id from worker
+                 where lost_at is null and stopped_at is null and seen_at < v_now - make_interval(secs => p_lease_seconds)
+                 for update skip locked);
+    for v_job in
+        select j.* from pipeline_job j
+        join worker w on w.id = j.worker_id
+        where j.state = 'working' and (w.lost_at is not null or w.stopped_at is not null)
+        for update of j skip locked
+    loop
+        perform end_failed(v_job, 'lost', jsonb_build_object(
+            'category', 'worker_lost', 'error_type', 'WorkerLost',
+            'error', format('worker %s died or fell silent during %s', v_job.worker_id, v_job.phase)));
+        lost_jobs := lost_jobs || v_job.id;
+    end loop;
+    timed_out_jobs := (select updated_jobs from check_timeouts());
+    rerouted_jobs := reroute();
+    update pipeline p set front = f.front
+    from (select name, front(name) as front from pipeline) f
+    where p.name = f.name and f.front > p.front;
+    if exists (select from maintenance where cleaned_at < v_now - interval '1 minute') then
+        perform clean_up();
+    end if;
+end $$;
+
+-- Moves waiting jobs of retired phases to where they go on; those with nothing left to do are done. In batches.
+create or replace function holdfast.reroute() returns bigint
+language plpgsql set search_path = holdfast, pg_temp as $$
+declare
+    v_retired phase;
+    v_jobs bigint[];
+    v_count bigint := 0;
+begin
+    for v_retired in select * from phase where retired_at is not null loop
+        v_jobs := array(
+            select id from pipeline_job
+            where pipeline = v_retired.pipeline and phase = v_retired.name and state = 'queued'
+            limit 1000
+            for update skip locked
+        );
+        continue when v_jobs = '{}';
+        update pipeline_job j
+        set state = case when n.name is null then 'done' else 'queued' end,
+            phase = coalesce(n.name, j.phase),
+            status = coalesce(n.queued_status, v_retired.done_status),
+            retry_count = 0, retried_phase_id = null,
+            queued_at = case when n.name is null then j.queued_at else clock() end,
+            finished_at = case when n.name is null then clock() end
+        from pipeline_job w
+        left join lateral (
+            select f.name, f.queued_status
+            from phase f
+            where f.pipeline = w.pipeline and f.retired_at is null and f.position > v_retired.position
+              -- A declaration that was reordered may name a phase next that this run has behind it.
+              and not exists (select from pipeline_phase a where a.job_id = w.id and a.run = w.run
+                              and a.phase = f.name and a.outcome = 'completed')
+            order by f.position
+            limit 1
+        ) n on true
+        where w.id = any (v_jobs) and j.id = w.id;
+        v_count := v_count + cardinality(v_jobs);
+    end loop;
+    return v_count;
+end $$;
+
+-- Errors are kept 30 days, gone workers 7; a place in the fair order that the queue has passed says nothing any more.
+create or replace function holdfast.clean_up() returns void
+language plpgsql set search_path = holdfast, pg_temp as $$
+declare
+    v_now timestamptz := clock();
+begin
+    perform from maintenance where cleaned_at < v_now - interval '1 minute' for update skip locked;
+    if not found then
+        return;
+    end if;
+    update maintenance set cleaned_at = v_now;
+    delete from error_log
+    where id in (select id from error_log where at < v_now - interval '30 days' order by at limit 10000 for update skip locked);
+    delete from worker w
+    where coalesce(w.lost_at, w.stopped_at) < v_now - interval '7 days'
+      and not exists (select from pipeline_job j where j.worker_id = w.id and j.state = 'working');
+    delete from fair_share
+    where id in (select s.id from fair_share s join pipeline p on p.name = s.pipeline
+                 where s.last_vtime <= p.front for update of s skip locked);
+end $$;

@@ -1,0 +1,26 @@
+-- Who may do what. Nobody but the owner writes a table: all changes go through the functions named here.
+revoke all on all functions in schema holdfast from public;
+revoke all on all tables in schema holdfast from public;
+grant usage on schema holdfast to holdfast_worker, holdfast_api, holdfast_readonly;
+grant select on all tables in schema holdfast to holdfast_worker, holdfast_api, holdfast_readonly;
+revoke all on holdfast.error_log, holdfast.audit_log from holdfast_worker, holdfast_api, holdfast_readonly;
+
+grant execute on function
+    holdfast.clock(), holdfast.register_policy(jsonb), holdfast.register_pipeline(jsonb),
+    holdfast.register_worker(text, text, integer, jsonb), holdfast.stop_worker(text),
+    holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb), holdfast.settle(jsonb),
+    holdfast.fail(jsonb), holdfast.give_back(jsonb), holdfast.reserve_budget(bigint, bigint, numeric),
+    holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision), holdfast.check_timeouts()
+to holdfast_worker;
+
+grant execute on function
+    holdfast.clock(), holdfast.submit(text, jsonb), holdfast.cancel(bigint[], text, text),
+    holdfast.retry(bigint[], text, text, text), holdfast.reset(bigint[], text, text),
+    holdfast.requeue_stuck(integer, text, text, text), holdfast.hold(jsonb, timestamptz, text, text),
+    holdfast.release(bigint, text, text), holdfast.set_budget(text, numeric, text, text, text),
+    holdfast.check_timeouts(), holdfast.matching_jobs(jsonb, integer), holdfast.fingerprint(text, text, text, text)
+to holdfast_api;
+
+grant execute on function
+    holdfast.clock(), holdfast.matching_jobs(jsonb, integer), holdfast.fingerprint(text, text, text, text)
+to holdfast_readonly;

@@ -1,0 +1,51 @@
+"""JSON as PostgreSQL's jsonb accepts it: no NUL, no lone surrogate, no NaN, no infinity."""
+
+import json
+import math
+import re
+from typing import NoReturn
+
+from holdfast.errors import InvalidInput
+
+# An even number of backslashes before \u0000 means the escape is real and not the text "\u0000".
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def dump(value: object) -> bytes:
+    """Return compact UTF-8 that any jsonb column accepts, or raise InvalidInput saying why it cannot be."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        body = text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput("the value holds a lone surrogate: decode the text properly first") from error
+    except RecursionError as error:
+        raise InvalidInput("the value is nested too deeply or holds itself: flatten it") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"the value is not plain JSON ({error}): use str, int, float, list, dict") from error
+    if "\\u0000" in text and _ESCAPED_NUL.search(text):
+        raise InvalidInput("the value holds a NUL character, which PostgreSQL cannot store: remove it")
+    return body
+
+
+def load(body: bytes) -> object:
+    """Return the value of `body`, or raise InvalidInput if it is not JSON that `dump` could have written."""
+    try:
+        text = body.decode()
+        value: object = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"not JSON that can be stored: {error}") from error
+    if "\\u" in text:
+        # Only an escape can spell a NUL or a lone surrogate; they are rare enough to pay for a full check.
+        dump(value)
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is out of range")
+    return number

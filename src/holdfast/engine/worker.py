@@ -1,0 +1,281 @@
+"""The worker: claims jobs, runs their phases, keeps its claims alive, and gives back what it cannot finish."""
+
+import asyncio
+import os
+import random
+import secrets
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from holdfast.db.connection import Database
+from holdfast.engine import events
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.executor import out_of_time, perform
+from holdfast.engine.patience import insist
+from holdfast.engine.pipeline import Done, Ending, GiveBack, Phase, Pipeline
+from holdfast.engine.queue import Handle, Lane, Queue
+from holdfast.engine.settling import Settler
+from holdfast.engine.slots import Slots
+from holdfast.errors import Conflict, DatabaseUnavailable
+
+TICK_SECONDS = 0.2
+# A notification may be held back for 20 ms after another one: look once more when that time is over.
+SECOND_LOOK_SECONDS = 0.03
+GOODBYE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a worker does what. It counts as lost after `lease_seconds` of silence."""
+
+    heartbeat_seconds: float = 2.5
+    lease_seconds: float = 10.0
+    sweep_seconds: float = 2.0
+    poll_seconds: float = 0.5
+    drain_seconds: float = 30.0
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    attempt: Attempt
+    phase: Phase
+    deadline: float
+    task: "asyncio.Task[None] | None" = None
+    has_slot: bool = True
+
+
+class Worker:
+    """Runs phases until stopped. One process may have several; they know each other only through the queue."""
+
+    def __init__(
+        self,
+        database: Database,
+        pipelines: Iterable[Pipeline],
+        *,
+        slots: Slots | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._pipelines = tuple(pipelines)
+        self._slots = slots or Slots.serving(self._pipelines)
+        self._pace = pace or Pace()
+        self._database = database
+        self._queue = Queue(database)
+        self._settler = Settler(database, self._queue, self._written)
+        self._running: dict[Handle, _Running] = {}
+        self._work = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._stop_now = asyncio.Event()
+        self._id = ""
+        self._seen_at = 0.0
+        self.ticked_at = time.monotonic()
+
+    @property
+    def id(self) -> str:
+        """The name under which it holds its claims; a new one after it was declared lost."""
+        return self._id
+
+    def stop(self) -> None:
+        """Claim nothing more, finish what runs, give back the rest. Called again: give everything back now."""
+        if self._stopping.is_set():
+            self._stop_now.set()
+        self._stopping.set()
+        self._work.set()
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Work until stopped or, with `until_idle`, until there is nothing left to claim and nothing running."""
+        await insist(lambda: self._queue.register(self._pipelines))
+        await insist(self._enlist)
+        loops = [self._listen, self._beat, self._sweep, self._tick, self._settler.run]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(loop()) for loop in loops]
+                await self._claim(until_idle=until_idle)
+                await self._finish()
+                for task in tasks:
+                    task.cancel()
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+
+    # Claiming and running
+
+    async def _claim(self, *, until_idle: bool) -> None:
+        woken = True
+        while not self._stopping.is_set():
+            lanes = self._slots.free_lanes() if self._settler.backlog < 2 * self._slots.total else []
+            if not lanes:
+                await self._wait(self._ended, self._pace.poll_seconds)
+                continue
+            self._work.clear()
+            attempts = await self._take(lanes)
+            for attempt in attempts or ():
+                self._start(attempt)
+            if attempts:
+                woken = True
+                await asyncio.sleep(0)
+            elif until_idle and attempts == [] and not self._running and self._settler.empty:
+                return
+            else:
+                woken = await self._wait(self._work, SECOND_LOOK_SECONDS if woken else self._pause())
+
+    async def _take(self, lanes: list[Lane]) -> list[Attempt] | None:
+        """Claim, or None when there is no telling whether there is work."""
+        try:
+            return await self._queue.claim(self._id, lanes)
+        except DatabaseUnavailable as error:
+            events.database_unavailable(error)
+        except Conflict:
+            # Declared lost: the next heartbeat learns the same and starts over.
+            events.worker_lost(self._id, len(self._running))
+        return None
+
+    def _pause(self) -> float:
+        return self._pace.poll_seconds * random.uniform(0.8, 1.2)
+
+    def _start(self, attempt: Attempt) -> None:
+        self._slots.take(attempt)
+        running = _Running(attempt, self._slots.phase(attempt), time.monotonic() + attempt.limit_seconds)
+        self._running[attempt.job_id, attempt.token] = running
+        running.task = asyncio.create_task(self._perform(running))
+
+    async def _perform(self, running: _Running) -> None:
+        self._end(running, await perform(running.attempt, running.phase, self._queue))
+
+    def _end(self, running: _Running, ending: Ending | None) -> None:
+        """Take an ending, once; None when there is nothing to record because the claim is gone."""
+        attempt = running.attempt
+        if attempt.ended:
+            return
+        attempt.ended = True
+        if isinstance(ending, Done):
+            self._free_slot(running)
+        if ending is None:
+            self._written(attempt)
+        else:
+            self._settler.add(attempt, ending, at_once=running.phase.paid)
+        self._ended.set()
+
+    def _written(self, attempt: Attempt) -> None:
+        running = self._running.pop((attempt.job_id, attempt.token), None)
+        if running is not None:
+            self._free_slot(running)
+        self._ended.set()
+        self._work.set()  # it may have queued its next phase
+
+    def _free_slot(self, running: _Running) -> None:
+        """A success frees its slot at once. A failure only once it is written: it may hold its provider for all."""
+        if running.has_slot:
+            running.has_slot = False
+            self._slots.free(running.attempt)
+
+    def _break_off(self, running: _Running, ending: Ending | None) -> None:
+        self._end(running, ending)
+        if running.task is not None:
+            running.task.cancel()
+
+    # Staying alive
+
+    async def _enlist(self) -> None:
+        self._id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        sent_at = time.monotonic()
+        lanes = self._slots.all_lanes()
+        await self._queue.register_worker(self._id, host=socket.gethostname(), pid=os.getpid(), lanes=lanes)
+        self._seen_at = sent_at
+        events.worker_started(self._id, len(lanes))
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._pace.heartbeat_seconds)
+            sent_at = time.monotonic()
+            held = [running.attempt for running in self._running.values()]
+            with suppress(DatabaseUnavailable):
+                pulse = await self._queue.heartbeat(self._id, held)
+                if not pulse.alive:
+                    await self._start_over()
+                    continue
+                self._seen_at = sent_at
+                for handle in pulse.stale:
+                    self._drop(handle, "its claim is gone")
+
+    async def _start_over(self) -> None:
+        """Declared lost: others have the jobs, so drop them and come back under another name."""
+        self._drop_all()
+        await self._enlist()
+
+    def _drop_all(self) -> None:
+        handles = list(self._running)
+        if handles:
+            events.worker_lost(self._id, len(handles))
+        for handle in handles:
+            self._drop(handle, "the worker was out of touch for longer than its lease")
+
+    def _drop(self, handle: Handle, reason: str) -> None:
+        running = self._running.get(handle)
+        # What has ended is being written, and the token decides about it.
+        if running is not None and not running.attempt.ended:
+            events.attempt_dropped(running.attempt, reason)
+            self._break_off(running, None)
+
+    async def _tick(self) -> None:
+        while True:
+            now = self.ticked_at = time.monotonic()
+            if now - self._seen_at > self._pace.lease_seconds:
+                self._drop_all()
+            for running in list(self._running.values()):
+                if now > running.deadline and not running.attempt.ended:
+                    self._break_off(running, out_of_time(running.attempt))
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(self._pace.sweep_seconds * random.uniform(0.5, 1.0))
+            with suppress(DatabaseUnavailable):
+                swept = await self._queue.sweep(self._pace.lease_seconds)
+                events.swept(swept["lost_jobs"], swept["timed_out_jobs"])
+
+    async def _listen(self) -> None:
+        await self._database.listen("holdfast", self._notified)
+
+    def _notified(self, payload: str) -> None:
+        match payload.split():
+            case ["work"]:
+                self._work.set()
+            case ["dropped", job_id, token]:
+                self._drop((int(job_id), int(token)), "it was cancelled or taken back")
+
+    # Ending
+
+    async def _finish(self) -> None:
+        """Let what runs finish, up to a limit or a second stop; give the rest back; say goodbye."""
+        deadline = time.monotonic() + self._pace.drain_seconds
+        while self._running and not self._stop_now.is_set() and time.monotonic() < deadline:
+            await self._wait(self._ended, TICK_SECONDS)
+        left = [running for running in self._running.values() if not running.attempt.ended]
+        for running in left:
+            self._break_off(running, GiveBack("its worker stopped"))
+        # What has ended may have cost money: a database that is away gets the rest of the time to come back.
+        last_call = time.monotonic() + GOODBYE_SECONDS
+        while not self._settler.empty and (
+            time.monotonic() < last_call or (time.monotonic() < deadline and not self._stop_now.is_set())
+        ):
+            await self._wait(self._ended, TICK_SECONDS)
+        if broken_off := [running.task for running in left if running.task]:
+            # Not gathered: a handler that ignores its cancellation would be waited for without end.
+            await asyncio.wait(broken_off, timeout=GOODBYE_SECONDS)
+        with suppress(TimeoutError, DatabaseUnavailable):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._queue.stop_worker(self._id)
+        events.worker_stopped(self._id, len(left))
+
+    @staticmethod
+    async def _wait(event: asyncio.Event, seconds: float) -> bool:
+        """Wait for an event or so long; say whether it came, and make it ready for the next time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        came = event.is_set()
+        event.clear()
+        return came

@@ -1,0 +1,190 @@
+"""Drives the database and the model side by side: each verb is called on both, and the answers must agree."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, ClassVar, Self
+
+import psycopg
+import pytest
+from hypothesis.stateful import RuleBasedStateMachine
+
+from holdfast.db.connection import connect
+from holdfast.engine.doctor import Finding, examine
+from holdfast.settings import Settings
+from tests.engine.model import Model
+from tests.engine.model_records import Document, Handle, Scope
+from tests.engine.model_rules import PHASE, PIPELINE
+from tests.engine.observed import JOBS, Observer
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+DAILY_LIMIT = Decimal("0.010")
+UNATTENDED = ("I19", "I20")  # promises of workers that sweep and claim by themselves; here nobody does
+
+
+class Driver(RuleBasedStateMachine):
+    """Runs against the database of `connection`, whose clock stands still until a rule moves it."""
+
+    dsn: ClassVar[str]
+    connection: ClassVar["psycopg.Connection[Any]"]
+
+    runner: ClassVar[asyncio.Runner]
+
+    @classmethod
+    def on(cls, dsn: str) -> type[Self]:
+        """The machine for one database."""
+        return type(cls.__name__, (cls,), {"dsn": dsn})
+
+    @classmethod
+    @contextmanager
+    def connected(cls) -> Iterator["psycopg.Connection[Any]"]:
+        """One connection for every example; each statement is a transaction of its own."""
+        hurried = "-c synchronous_commit=off"  # no example outlives its server
+        with (
+            psycopg.connect(cls.dsn, autocommit=True, options=hurried) as connection,
+            asyncio.Runner() as runner,
+        ):
+            cls.connection, cls.runner = connection, runner
+            yield connection
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Model(NOON, DAILY_LIMIT)
+        self.observer = Observer(self.connection)
+        self.handles: list[Handle] = []  # every one ever given out
+        self.silent: set[str] = set()
+
+    def sql(self, statement: str, *values: object) -> None:
+        """Run it in a transaction of its own."""
+        self.connection.execute(statement.encode(), values or None)
+
+    def rows(self, statement: str, *values: object) -> list[dict[str, Any]]:
+        cursor = self.connection.execute(statement.encode(), values or None)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def row(self, statement: str, *values: object) -> dict[str, Any]:
+        (only,) = self.rows(statement, *values)
+        return only
+
+    def refused(self, statement: str, *values: object) -> None:
+        """Run what must be refused as a conflict."""
+        with pytest.raises(psycopg.Error) as refusal:
+            self.sql(statement, *values)
+        assert refusal.value.sqlstate == "HF409", f"refused for another reason: {refusal.value}"
+
+    def ask_the_doctor(self) -> None:
+        """Whatever was done, the product's own examination finds nothing wrong."""
+
+        async def findings() -> list[Finding]:
+            async with connect(Settings(database_url=self.dsn)) as database:
+                return await examine(database)
+
+        found = [f for f in self.runner.run(findings()) if f.invariant not in UNATTENDED]
+        assert not found, f"the doctor found {found}"
+
+    def tell_time(self) -> None:
+        self.sql("update public.test_clock set at = %s", self.model.now)
+
+    def handle(self, n: int) -> Handle:
+        """Mostly one that still has its claim, but now and then any that was ever given out."""
+        live = [handle for handle in self.handles if self.model.live(handle)]
+        return pick(live if live and n % 4 else self.handles, n)
+
+    def worker(self, n: int) -> str:
+        """Mostly one that is alive."""
+        alive = [name for name, worker in self.model.workers.items() if not worker.gone]
+        return pick(alive if alive and n % 4 else list(self.model.workers), n)
+
+    def job(self, n: int, *states: str) -> int:
+        """Mostly one in these states."""
+        likely = [job.id for job in self.model.jobs.values() if job.state in states]
+        return pick(likely if likely and n % 4 else list(self.model.jobs), n)
+
+    def submit_item(
+        self, organisation: str, *, content: str | None = None, key: str | None = None, priority: int = 0
+    ) -> None:
+        expected = self.model.answer_to(organisation, content=content, key=key)
+        original = self.model.original(organisation, content)
+        item = {"organisation": organisation, "content_hash": content, "idempotency_key": key, "priority": priority}
+        answer = self.row("select * from holdfast.submit(%s, %s)", PIPELINE, json.dumps([item]))
+        document, job = answer["document_id"], answer["job_id"]
+        assert answer["result"] == expected
+        if expected == "existing" and key:
+            assert (document, job) == (self.model.keys[organisation, key], self.model.jobs_of(document)[0].id)
+        if expected not in ("created", "duplicate"):
+            return
+        if document not in self.model.documents:
+            of = original.id if original and expected == "duplicate" else None
+            self.model.documents[document] = Document(document, organisation, content, duplicate_of=of)
+        if key:
+            self.model.keys[organisation, key] = document
+        if expected == "created":
+            self.model.add_job(job, document, priority=priority)
+        else:
+            self.model.add_duplicate(job, document)
+
+    def follow_parking(self, parked: dict[int, list[Scope]]) -> None:
+        """Of several holds on one organisation the claim may name any."""
+        found = {row["id"]: row["hold"] for row in self.observer.rows(JOBS)} if parked else {}
+        for job, allowed in parked.items():
+            assert found[job] is not None, f"job {job} was passed over, not parked"
+            scope = Scope(*found[job])
+            assert scope in allowed, f"job {job} is parked under {scope}, which does not cover it"
+            self.model.jobs[job].state, self.model.jobs[job].hold = "held", scope
+
+    def settle_all(self, handles: list[Handle], cost: Decimal) -> None:
+        items = [
+            {"job_id": job, "token": token, "cost_usd": float(cost), "metadata": {f"by-{job}-{token}": 1}}
+            for job, token in handles
+        ]
+        rows = self.rows("select * from holdfast.settle(%s)", json.dumps(items))
+        answers = {(row["job_id"], row["token"]): row["result"] for row in rows}
+        expected = {
+            (job, token): self.model.settle((job, token), cost, {f"by-{job}-{token}": 1})
+            for job, token in dict.fromkeys(handles)
+        }
+        assert answers == expected
+
+    def fail_one(
+        self,
+        handle: Handle,
+        category: str,
+        *,
+        retry_after: int | None = None,
+        cost: Decimal = Decimal(0),
+        needs: Decimal | None = None,
+    ) -> None:
+        item = {
+            "job_id": handle[0],
+            "token": handle[1],
+            "category": category,
+            "error": f"{category} on purpose",
+            "retry_after_seconds": retry_after,
+            "cost_usd": float(cost),
+            "details": {} if needs is None else {"needs_usd": float(needs)},
+        }
+        answer = self.row("select * from holdfast.fail(%s)", json.dumps([item]))
+        expected = self.model.fail(handle, category, retry_after=retry_after, cost=cost, needs=needs)
+        assert (answer["result"], answer["state"]) == (expected, self.model.jobs[handle[0]].state)
+
+    def reserve_amount(self, handle: Handle, amount: Decimal) -> bool | None:
+        """Whether it was granted; None when the handle has no right to ask."""
+        job = self.model.live(handle)
+        if job is None:
+            self.refused("select * from holdfast.reserve_budget(%s, %s, %s)", *handle, amount)
+            return None
+        if PHASE[job.phase].budget is None:
+            return None
+        answer = self.row("select * from holdfast.reserve_budget(%s, %s, %s)", *handle, amount)
+        granted = self.model.money.reserve(handle, amount, now=self.model.now)
+        assert answer["granted"] == granted
+        return granted
+
+
+def pick(choices: list[Any], n: int) -> Any:
+    """One of them, the newest likelier than the oldest."""
+    return choices[-1 - n % len(choices)]

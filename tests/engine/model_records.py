@@ -1,0 +1,108 @@
+"""The model's records: plain values, one per row that the database should hold."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+ZERO = Decimal(0)
+FINAL = ("done", "deadletter", "cancelled")
+
+Handle = tuple[int, int]
+"""A job and the token it was claimed under."""
+
+
+class Scope(NamedTuple):
+    """What a hold covers; None matches everything."""
+
+    provider: str | None = None
+    organisation: str | None = None
+    pipeline: str | None = None
+    phase: str | None = None
+    budget: str | None = None
+
+
+@dataclass(slots=True)
+class Job:
+    id: int
+    document: int
+    organisation: str
+    phase: str
+    status: str
+    priority: int = 0
+    state: str = "queued"
+    run: int = 1
+    token: int = 0
+    worker: str | None = None
+    started_at: datetime | None = None
+    progress: float | None = None
+    progress_at: datetime | None = None
+    ready_at: datetime | None = None
+    hold: Scope | None = None
+    retry_count: int = 0
+    crash_count: int = 0
+    cost: Decimal = ZERO
+
+    @property
+    def handle(self) -> Handle:
+        return self.id, self.token
+
+    def leave_worker(self, state: str) -> None:
+        """The attempt is over; the job stands elsewhere now."""
+        self.state = state
+        self.worker = self.started_at = self.progress = self.progress_at = None
+        self.ready_at = self.hold = None
+
+
+@dataclass(slots=True)
+class Document:
+    id: int
+    organisation: str
+    content: str | None = None
+    duplicate_of: int | None = None
+    failure_state: str | None = None
+    failures: dict[str, int] = field(default_factory=dict)
+    cool_down_until: datetime | None = None
+    metadata: dict[str, int] = field(default_factory=dict)
+
+    def clear(self, failure_state: str | None) -> None:
+        """Forget every failure."""
+        self.failure_state, self.failures, self.cool_down_until = failure_state, {}, None
+
+
+@dataclass(slots=True)
+class Worker:
+    seen_at: datetime
+    gone: bool = False
+
+
+@dataclass(slots=True)
+class Hold:
+    until: datetime | None
+    released: bool = False
+    needs: Decimal | None = None
+
+    def in_force(self, now: datetime) -> bool:
+        return not self.released and (self.until is None or self.until > now)
+
+
+@dataclass(slots=True)
+class Day:
+    limit: Decimal
+    reserved: Decimal = ZERO
+    spent: Decimal = ZERO
+    overrun: Decimal = ZERO
+    refusals: int = 0
+
+    @property
+    def left(self) -> Decimal:
+        return self.limit - self.reserved - self.spent
+
+
+@dataclass(slots=True)
+class Entry:
+    day: datetime
+    reserved: Decimal = ZERO
+    spent: Decimal = ZERO
+    overrun: Decimal = ZERO
+    open: bool = True

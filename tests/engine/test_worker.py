@@ -1,0 +1,189 @@
+"""How a worker runs: what it takes on, what it leaves alone, and how it stops."""
+
+import asyncio
+from decimal import Decimal
+
+from holdfast.db.connection import Database
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.pipeline import Done, Phase, Pipeline
+from holdfast.engine.policy import STRICT, Policy, Rule
+from holdfast.engine.queue import Queue
+from holdfast.engine.worker import Pace, Worker
+from holdfast.errors import Category, RateLimited
+from tests.engine.working import all_final, pipeline_of, running, state_is, take_in, until, work_off
+
+
+async def test_running_job_can_be_cancelled(database: Database) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def hang(attempt: Attempt) -> Done:
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return Done()
+
+    pipeline = pipeline_of(hang)
+    (submitted,) = await take_in(database, pipeline)
+    async with running(database, pipeline, Pace(heartbeat_seconds=60, lease_seconds=200, poll_seconds=0.1)):
+        await began.wait()
+        await database.fetch("select * from holdfast.cancel(array[$1::bigint], 'tester')", submitted.job_id)
+        async with asyncio.timeout(5):
+            await ended.wait()
+    assert await state_is(database, submitted.job_id, "cancelled")
+    assert await database.fetchval("select outcome from holdfast.pipeline_phase") == "cancelled"
+
+
+async def test_progress_inside_a_phase_is_seen_outside(database: Database) -> None:
+    go_on = asyncio.Event()
+
+    async def handle(attempt: Attempt) -> Done:
+        attempt.progress(0.5)
+        await go_on.wait()
+        return Done()
+
+    pipeline = Pipeline(
+        "test",
+        phases=(Phase(name="only", handler=handle, done="complete"),),
+        progress={"submitted": 10, "only": 20, "complete": 100},
+    )
+    await take_in(database, pipeline)
+
+    async def half_way() -> bool:
+        return bool(await database.fetchval("select percent from holdfast.job_progress") == 60)
+
+    async with running(database, pipeline):
+        await until(half_way)
+        go_on.set()
+        await until(lambda: all_final(database))
+    assert await database.fetchval("select percent from holdfast.job_progress") == 100
+
+
+async def test_stopping_worker_finishes_what_runs_and_gives_back_the_rest(database: Database) -> None:
+    began = asyncio.Event()
+
+    async def handle(attempt: Attempt) -> Done:
+        began.set()
+        await asyncio.sleep(0.3 if attempt.document.source_name == "short" else 60)
+        return Done()
+
+    pipeline = pipeline_of(handle)
+    (short,) = await take_in(database, pipeline, source_name="short")
+    (long,) = await take_in(database, pipeline, source_name="long")
+    worker = Worker(database, [pipeline], pace=Pace(drain_seconds=1.0))
+    run = asyncio.create_task(worker.run())
+    await began.wait()
+    worker.stop()
+    await run
+    assert await state_is(database, short.job_id, "done")
+    assert await state_is(database, long.job_id, "queued")
+    row = await database.fetchrow("select outcome, error from holdfast.pipeline_phase where job_id = $1", long.job_id)
+    assert row is not None
+    assert (row["outcome"], row["error"]["error"]) == ("released", "its worker stopped")
+
+
+async def test_second_stop_gives_everything_back_at_once(database: Database) -> None:
+    began = asyncio.Event()
+
+    async def handle(attempt: Attempt) -> Done:
+        began.set()
+        await asyncio.sleep(60)
+        return Done()
+
+    pipeline = pipeline_of(handle)
+    (submitted,) = await take_in(database, pipeline)
+    worker = Worker(database, [pipeline], pace=Pace(drain_seconds=600))
+    run = asyncio.create_task(worker.run())
+    await began.wait()
+    worker.stop()
+    worker.stop()
+    async with asyncio.timeout(10):
+        await run
+    assert await state_is(database, submitted.job_id, "queued")
+
+
+async def test_concurrency_of_a_phase_is_never_passed(database: Database) -> None:
+    now, most = 0, 0
+
+    async def handle(attempt: Attempt) -> Done:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return Done()
+
+    jobs = await work_off(database, pipeline_of(handle, concurrency=3), 30)
+    assert {job["state"] for job in jobs} == {"done"}
+    assert most == 3
+
+
+async def test_spent_budget_holds_the_job_without_calling_the_handler(database: Database) -> None:
+    calls = 0
+
+    async def handle(attempt: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        return Done(cost_usd=Decimal("0.4"))
+
+    pipeline = pipeline_of(handle, budget="daily", estimate_usd=Decimal("0.4"), concurrency=1)
+    await Queue(database).register([pipeline])
+    await database.execute("select holdfast.set_budget('daily', 1)")
+    jobs = await work_off(database, pipeline, 5)
+    assert calls == 2
+    assert sorted(job["state"] for job in jobs) == ["done", "done", "held", "queued", "queued"]
+    assert await database.fetchval("select sum(retry_count) from holdfast.pipeline_job") == 0
+    assert await database.fetchval("select spent_usd from holdfast.budget_day") == Decimal("0.8")
+
+
+async def test_provider_that_asks_to_wait_is_left_alone_until_then(database: Database) -> None:
+    calls = 0
+
+    async def handle(attempt: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        if calls <= 4:
+            raise RateLimited("slow down", retry_after_seconds=3.0)
+        return Done()
+
+    pipeline = pipeline_of(handle, provider="model", concurrency=4)
+    await take_in(database, pipeline, 10_000)
+
+    async def called(times: int) -> bool:
+        return calls >= times
+
+    async with running(database, pipeline):
+        await until(lambda: called(4))
+        await asyncio.sleep(1.0)
+        assert calls == 4, "beyond the calls already in flight nothing may reach the provider"
+        assert await database.fetchval("select count(*) from holdfast.pipeline_phase") == 4
+        await until(lambda: called(100))
+    outcomes = await database.fetch("select distinct outcome from holdfast.pipeline_phase")
+    assert {row["outcome"] for row in outcomes} <= {"released", "completed"}
+    assert await database.fetchval("select sum(retry_count) from holdfast.pipeline_job") == 0
+
+
+async def test_worker_leaves_phases_it_does_not_know_alone(database: Database) -> None:
+    async def handle(attempt: Attempt) -> Done:
+        return Done()
+
+    first, second = (Phase(name=name, handler=handle, done=f"{name}_done") for name in ("first", "second"))
+    await Queue(database).register([Pipeline("test", phases=(first, second), version=2)])
+    (job,) = await work_off(database, Pipeline("test", phases=(first,), version=1))
+    assert (job["state"], job["phase"], job["last_error"]) == ("queued", "second", None)
+
+
+async def test_rule_changed_while_it_runs_counts_for_the_next_failure(database: Database) -> None:
+    async def handle(attempt: Attempt) -> Done:
+        raise ConnectionResetError("always")
+
+    policy = STRICT.with_rules({Category.NETWORK_TIMEOUT: Rule(max_retries=0)})
+    pipeline = pipeline_of(handle, policy=Policy("changing", policy.rules))
+    await Queue(database).register([pipeline])
+    await database.execute(
+        "update holdfast.policy_rule set max_retries = 2, wait_seconds = '{0}'"
+        " where policy = 'changing' and category = 'network_timeout'"
+    )
+    (job,) = await work_off(database, pipeline)
+    assert (job["state"], job["retry_count"]) == ("deadletter", 2)
