@@ -1,0 +1,57 @@
+"""Turns the storage's errors into ours, at the one edge where they appear."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+from holdfast.errors import AuthenticationFailed, PhaseError, StorageUnavailable
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def our_errors(place: str) -> Iterator[None]:
+    """Raise ours for whatever the storage at `place` raises. All can be tried again: someone makes room or mends it."""
+    try:
+        yield
+    except OSError as error:
+        raise of_system(error, place) from error
+    except BaseError as error:
+        raise _of_service(error, place) from error
+
+
+def of_system(error: OSError, place: str) -> StorageUnavailable:
+    """Our error for a call that the operating system refused."""
+    if error.errno in FULL:
+        return StorageUnavailable(f"{place} is full: make room, then it goes on by itself", error_code="STORAGE_FULL")
+    if error.errno in FORBIDDEN:
+        return StorageUnavailable(
+            f"{place} cannot be written or read ({error.strerror}): give this process the right to",
+            error_code="STORAGE_FORBIDDEN",
+        )
+    return StorageUnavailable(
+        f"{place} fails ({error.strerror or _first_line(error)}): check that it exists and that its disk is well",
+        error_code="STORAGE_FAILED",
+    )
+
+
+def _of_service(error: BaseError, place: str) -> PhaseError:
+    said = _first_line(error)
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return AuthenticationFailed(
+            f"{place} does not accept our credentials ({said}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
+            "that they may read, write, list and delete there",
+            error_code="STORAGE_REFUSED",
+        )
+    return StorageUnavailable(
+        f"{place} does not answer as it should ({said}): check that it is up and reachable",
+        error_code="STORAGE_FAILED",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    # What follows is the library's own account for its developers.
+    return str(error).partition("\n")[0].strip()
