@@ -1,0 +1,47 @@
+"""The memory of paid calls: what was answered once is not paid for again."""
+
+import hashlib
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from holdfast.db.connection import Database
+from holdfast.engine import strict_json
+
+
+def answer_key(provider: str, model: str, request: object) -> str:
+    """Name a request, which is plain JSON: the same to the same model of the same provider has the same name."""
+    return hashlib.sha256(strict_json.dump([provider, model, request])).hexdigest()
+
+
+class Answers:
+    """Answers by the key of their request, each organisation's apart. What is kept survives the worker."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def recall(self, organisation: str, keys: Sequence[str]) -> dict[str, Any]:
+        """Those of the answers that are known."""
+        rows = await self._database.fetch(
+            "select key, answer from holdfast.recall_answers($1, $2)", organisation, list(keys)
+        )
+        return {row["key"]: row["answer"] for row in rows}
+
+    async def keep(self, organisation: str, document_id: int, key: str, answer: Any, cost_usd: Decimal) -> None:
+        """Keep an answer, which is plain JSON, as soon as it is paid for. Idempotent."""
+        await self._database.execute(
+            "select holdfast.keep_answer($1, $2, $3, $4::text::jsonb, $5)",
+            organisation,
+            document_id,
+            key,
+            strict_json.dump(answer).decode(),
+            cost_usd,
+        )
+
+
+async def remove_old_answers(database: Database) -> int:
+    """Forget answers after 30 days, and say how many. Safe at any time, by any number of callers."""
+    removed = 0
+    while count := await database.fetchval("select holdfast.remove_old_answers()"):
+        removed += count
+    return removed
