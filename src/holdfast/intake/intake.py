@@ -1,0 +1,220 @@
+"""Takes documents in: stores their bytes, recognises what came before, and creates their jobs."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from holdfast.artifacts.artifact import Artifact
+from holdfast.artifacts.store import ArtifactStore
+from holdfast.db.connection import Connection, Database
+from holdfast.engine.attempt import Json
+from holdfast.engine.queue import Submission, Submitted, submit
+from holdfast.engine.strict_json import dump
+from holdfast.errors import TooLarge
+from holdfast.intake.contents import Stored, Unreadable, store_content
+from holdfast.intake.found import Found
+from holdfast.intake.standing import Location, Standing, current_documents
+from holdfast.standard import Carried
+
+_BATCH_DOCUMENTS = 100
+_BATCH_BYTES = 64 << 20
+_READERS = 4
+
+
+class Result(StrEnum):
+    """What became of a document that was found."""
+
+    CREATED = "created"
+    UNCHANGED = "unchanged"
+    DUPLICATE = "duplicate"
+    EXISTING = "existing"
+    PERMANENT_FAILURE = "permanent_failure"
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A document and what became of it.
+
+    `state` is the job's where the document was known already, so that one which failed before can be pointed out;
+    `reason` says why nothing was taken.
+    """
+
+    found: Found
+    result: Result
+    document_id: int | None = None
+    job_id: int | None = None
+    state: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A document whose bytes are stored; a link has none yet."""
+
+    found: Found
+    submission: Submission
+    artifact: Artifact | None
+
+
+class Intake:
+    """Takes documents into one pipeline, which must be registered: otherwise NotFound."""
+
+    def __init__(
+        self, database: Database, store: ArtifactStore, *, pipeline: str = "documents", most_bytes: int
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._pipeline = pipeline
+        self._most_bytes = most_bytes
+
+    async def take_in(
+        self,
+        found: Iterable[Found],
+        *,
+        organisation: str,
+        metadata: Mapping[str, Json] | None = None,
+        priority: int = 0,
+    ) -> AsyncIterator[Taken]:
+        """Take in what a source finds, in its order, and say of each what became of it.
+
+        Document, job, queue entry and artifact pointer are one transaction, shared by a batch. To repeat it after any
+        interruption is safe: what arrived is unchanged then, and bytes stored for nothing are swept away. What cannot
+        be read or is too large is told and passed over; trouble of store or database ends it with their error.
+        """
+        order = _Order(organisation, metadata or {}, priority)
+        batches = _batches(found)
+        while batch := await asyncio.to_thread(next, batches, None):
+            for taken in await self._take_batch(batch, order):
+                yield taken
+
+    async def _take_batch(self, batch: Sequence[Found], order: "_Order") -> list[Taken]:
+        standing = await current_documents(
+            self._database, batch, organisation=order.organisation, pipeline=self._pipeline
+        )
+        turns = asyncio.Semaphore(_READERS)
+        prepared = await asyncio.gather(*(self._prepare(found, standing, order, turns) for found in batch))
+        ready = [item for item in prepared if isinstance(item, _Ready)]
+        submitted = iter(await self._submit(ready))
+        return [_taken(item, next(submitted)) if isinstance(item, _Ready) else item for item in prepared]
+
+    async def _prepare(
+        self, found: Found, standings: Mapping[Location, Standing], order: "_Order", turns: asyncio.Semaphore
+    ) -> _Ready | Taken:
+        standing = standings.get((found.platform, found.location or ""))
+        if found.content is None:
+            if standing is not None and standing.is_awaited:
+                return _known(found, Result.EXISTING, standing)
+            return _Ready(found, order.submission(found, {"url": found.location}), None)
+        try:
+            async with turns:
+                stored = await asyncio.to_thread(self._store_content, found, standing, order)
+        except TooLarge as error:
+            return Taken(found=found, result=Result.TOO_LARGE, reason=str(error))
+        except Unreadable as error:
+            return Taken(found=found, result=Result.UNREADABLE, reason=str(error))
+        if stored is None:
+            assert standing is not None
+            return _known(found, Result.UNCHANGED, standing)
+        carried = Carried(original=stored.artifact, media_type=stored.media_type, name=found.name)
+        submission = order.submission(found, carried.to_json(), content_hash=stored.artifact.hash)
+        return _Ready(found, submission, stored.artifact)
+
+    def _store_content(self, found: Found, standing: Standing | None, order: "_Order") -> Stored | None:
+        return store_content(self._store, order.organisation, found, standing=standing, most_bytes=self._most_bytes)
+
+    async def _submit(self, ready: Sequence[_Ready]) -> list[Submitted]:
+        if not ready:
+            return []
+        async with self._database.transaction() as connection:
+            submitted = await submit(connection, self._pipeline, [item.submission for item in ready])
+            await _use_artifacts(connection, ready, submitted)
+            await _publish_duplicates(connection, submitted)
+            return submitted
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Whom the documents belong to and what the caller says about all of them."""
+
+    organisation: str
+    metadata: Mapping[str, Json]
+    priority: int
+
+    def submission(self, found: Found, input: Json, *, content_hash: str | None = None) -> Submission:
+        return Submission(
+            organisation=self.organisation,
+            source_name=found.name,
+            source_platform=found.platform,
+            source_location=found.location,
+            content_hash=content_hash,
+            metadata={**found.metadata, **self.metadata},
+            priority=self.priority,
+            input=input,
+        )
+
+
+def _batches(found: Iterable[Found]) -> Iterator[list[Found]]:
+    """Groups of limited size and number; one location comes at most once in each, so that its turns are seen."""
+    batch: list[Found] = []
+    locations: set[Location] = set()
+    room = _BATCH_BYTES
+    for item in found:
+        size = _size(item)
+        repeated = item.location is not None and (item.platform, item.location) in locations
+        if batch and (repeated or size > room or len(batch) == _BATCH_DOCUMENTS):
+            yield batch
+            batch, locations, room = [], set(), _BATCH_BYTES
+        batch.append(item)
+        locations.add((item.platform, item.location or ""))
+        room -= size
+    if batch:
+        yield batch
+
+
+def _size(found: Found) -> int:
+    try:
+        return os.stat(found.content).st_size if isinstance(found.content, Path) else 0
+    except OSError:
+        return 0
+
+
+async def _use_artifacts(connection: Connection, ready: Sequence[_Ready], submitted: Sequence[Submitted]) -> None:
+    uses = [
+        {"document_id": answer.document_id, "items": [{"kind": "original", **item.artifact.to_json()}]}
+        # One order for all who take in the same files at the same time.
+        for item, answer in sorted(
+            zip(ready, submitted, strict=True), key=lambda pair: pair[0].submission.content_hash or ""
+        )
+        if item.artifact is not None and answer.result == Result.CREATED
+    ]
+    await connection.execute(
+        "select holdfast.use_artifacts(i.document_id, i.items)"
+        " from jsonb_to_recordset($1::text::jsonb) as i(document_id bigint, items jsonb)",
+        dump(uses).decode(),
+    )
+
+
+async def _publish_duplicates(connection: Connection, submitted: Sequence[Submitted]) -> None:
+    """A repeated content takes its location at once: there is no job that would."""
+    duplicates = sorted(answer.document_id for answer in submitted if answer.result == Result.DUPLICATE)
+    if duplicates:
+        await connection.execute("select holdfast.publish_document(id) from unnest($1::bigint[]) as id", duplicates)
+
+
+def _taken(ready: _Ready, answer: Submitted) -> Taken:
+    return Taken(found=ready.found, result=Result(answer.result), document_id=answer.document_id, job_id=answer.job_id)
+
+
+def _known(found: Found, result: Result, standing: Standing) -> Taken:
+    return Taken(
+        found=found,
+        result=result,
+        document_id=standing.document_id,
+        job_id=standing.job_id,
+        state=standing.state,
+    )
