@@ -1,0 +1,164 @@
+"""Finds out which encoding a file of text has, from its bytes alone."""
+
+import codecs
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+_HEAD_BYTES = 64 << 10
+_SAMPLE_BYTES = 256 << 10
+_WINDOW_BYTES = 1 << 20
+# Kept before the first byte that is not ASCII: the letters around it say what it is.
+_CONTEXT_BYTES = 1 << 10
+
+# Byte order marks; UTF-32 first: its little-endian mark begins with that of UTF-16.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_NOT_ASCII_RUN = re.compile(rb"[\x80-\xff]+")
+_ASCII_LETTER = re.compile(rb"[A-Za-z]")
+_JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
+
+# What mail and documents of the last decades really used; a longer list only invites wrong guesses.
+_LEGACY = [
+    *(
+        "cp1252",
+        "cp1250",
+        "iso8859_2",
+        "cp1251",
+        "koi8_r",
+        "cp866",
+        "iso8859_5",
+        "cp1253",
+        "cp1254",
+        "cp1255",
+        "cp1256",
+    ),
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
+]
+# Apostrophe, quotation marks, dashes, ellipsis and euro, which the encodings of Windows have in the same places.
+_MARKS_OF_WINDOWS = "\u2019\u2018\u201c\u201d\u201e\u2013\u2014\u2026\u20ac"
+_CENTRAL_EUROPEAN = "ąćčďéęěíłńňóôöőřśšťúůűüýźżžáäßŚŠŁŻŽŹČĆŘÁÉÍÓÖŐÚÜŰÝ§"
+# The usual letters of encodings for the Latin alphabet. Each byte is a letter in all of them.
+_LATIN_LETTERS = {
+    "cp1252": "àáâãäåæçèéêëìíîïñòóôõöøùúûüÿœßÀÁÂÄÅÆÇÈÉÊËÎÏÑÓÔÖØÙÚÜŒ«»°§©" + _MARKS_OF_WINDOWS,
+    "cp1250": _CENTRAL_EUROPEAN + _MARKS_OF_WINDOWS,
+    "iso8859_2": _CENTRAL_EUROPEAN,
+    "cp1254": "çğıöşüâîûÇĞİÖŞÜ§©" + _MARKS_OF_WINDOWS,
+}
+# With at least this share of ASCII among its letters, a text of single bytes is in the Latin alphabet.
+_LATIN_SHARE = 0.6
+_ODD_SHARE = 0.05
+_NUL_SHARE = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file is to be decoded. `mark_bytes` are to be passed over; `is_guess` asks for a warning."""
+
+    name: str
+    mark_bytes: int = 0
+    is_guess: bool = False
+
+
+def detect_encoding(path: Path) -> Encoding:
+    """Return the most likely encoding of a text. Reads ahead to the first byte that tells, in little memory."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+        for mark, name in _BYTE_ORDER_MARKS:
+            if head.startswith(mark):
+                return Encoding(name, len(mark))
+        if b"\0" in head and (wide := _detect_wide(head)):
+            return Encoding(wide)
+        sample = _read_telling_sample(file)
+    if not sample:
+        return Encoding("iso2022_jp" if _JAPANESE_ESCAPE.search(head) else "utf-8")
+    if _is_mostly_utf8(sample):
+        return Encoding("utf-8")
+    return Encoding(_guess_legacy(sample), is_guess=True)
+
+
+def _read_telling_sample(file: BinaryIO) -> bytes:
+    """Return a stretch around the first byte that is not ASCII, or nothing if there is none."""
+    file.seek(0)
+    while window := file.read(_WINDOW_BYTES):
+        if not window.isascii() and (found := _NOT_ASCII.search(window)):
+            file.seek(max(0, file.tell() - len(window) + found.start() - _CONTEXT_BYTES))
+            return file.read(_SAMPLE_BYTES)
+    return b""
+
+
+def _detect_wide(head: bytes) -> str | None:
+    """Return which UTF-32 or UTF-16 without a mark this is, by where its zero bytes stand."""
+    for name in ("utf-32-le", "utf-32-be"):
+        if len(head) >= 8 and _reads_well(head[: len(head) & ~3], name):
+            return name
+    zeros = head[::2].count(0), head[1::2].count(0)
+    name, most, least = ("utf-16-be", *zeros) if zeros[0] > zeros[1] else ("utf-16-le", zeros[1], zeros[0])
+    if most < _NUL_SHARE * len(head) or least > most / 10:
+        return None
+    # ASCII with a few zero bytes would pass for Chinese; in the true thing, the upper bytes of ASCII are no letters.
+    upper = head[name == "utf-16-le" :: 2]
+    if head.isascii() and len(_ASCII_LETTER.findall(upper)) > most / 10:
+        return None
+    return name if _reads_well(head[: len(head) & ~1], name) else None
+
+
+def _reads_well(data: bytes, name: str) -> bool:
+    decoder = codecs.getincrementaldecoder(name)("strict")
+    try:
+        text = decoder.decode(data)[:10_000]
+    except UnicodeDecodeError:
+        return False
+    odd = sum(_is_odd(character) for character in text)
+    return bool(text) and odd <= _ODD_SHARE * len(text)
+
+
+def _is_odd(character: str) -> bool:
+    return character not in "\t\n\r\f" and unicodedata.category(character) in ("Cc", "Cn", "Co")
+
+
+def _is_mostly_utf8(sample: bytes) -> bool:
+    """Whether more of the sample's special characters are good UTF-8 than not: accidents rarely form any."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    special = [character for character in decoder.decode(sample) if character > "\x7f"]
+    broken = special.count("\ufffd")
+    return broken < len(special) - broken if broken else True
+
+
+def _guess_legacy(sample: bytes) -> str:
+    # Imported when needed: most files are UTF-8.
+    from charset_normalizer import from_bytes
+
+    if _JAPANESE_ESCAPE.search(sample):
+        return "iso2022_jp"
+    if _is_latin(sample):
+        return _guess_latin(sample)
+    best = from_bytes(sample, cp_isolation=_LEGACY, cp_exclusion=["utf_8"]).best()
+    return best.encoding if best else _guess_latin(sample)
+
+
+def _is_latin(sample: bytes) -> bool:
+    """Whether the special bytes stand alone among letters of ASCII, as accented letters do."""
+    runs = _NOT_ASCII_RUN.findall(sample)
+    letters = len(_ASCII_LETTER.findall(sample))
+    stand_alone = sum(len(run) == 1 for run in runs)
+    return stand_alone >= len(runs) / 2 and letters >= _LATIN_SHARE * (letters + sum(map(len, runs)))
+
+
+def _guess_latin(sample: bytes) -> str:
+    """Return the encoding in which most of the special bytes are usual letters; the first of equals."""
+    special = b"".join(_NOT_ASCII.findall(sample))
+
+    def usual_letters(name: str) -> int:
+        usual = set(_LATIN_LETTERS[name])
+        return sum(character in usual for character in special.decode(name, "replace"))
+
+    return max(_LATIN_LETTERS, key=usual_letters)

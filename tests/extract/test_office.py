@@ -1,0 +1,134 @@
+"""Office formats keep their structure: headings, tables, slides with their notes, sheets by name, chapters."""
+
+import pytest
+
+from holdfast.errors import EncryptedInput, UnsupportedFormat
+from tests.extract.conftest import Extracting
+from tests.extract.extracting import DOCX, OPEN_DOCUMENT, PPTX, XLSX
+from tests.extract.samples import WORD, docx, epub, open_document, pptx, relations, word_paragraph, word_table, xlsx
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_word_document_keeps_headings_and_tables(extracted: Extracting) -> None:
+    body = (
+        word_paragraph("Harbour rules", style="Heading1")
+        + word_paragraph("Mooring", style="Heading2")
+        + word_paragraph("Boats moor at the northern pier.")
+        + word_table([["pier", "depth"], ["north", "4 m"]])
+    )
+
+    document = await extracted(docx(body, title="Rules of 1931"), DOCX)
+
+    assert document.place("northern pier").heading == ("Harbour rules", "Mooring")
+    assert "| pier | depth |\n| --- | --- |\n| north | 4 m |" in document.text
+    assert document.summary["title"] == "Rules of 1931"
+
+
+async def test_footnotes_of_a_word_document_are_kept(extracted: Extracting) -> None:
+    body = '<w:p><w:r><w:t>The pier is old.</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
+    note = f'<w:footnote w:id="2">{word_paragraph("Built in 1871.")}</w:footnote>'
+    more = {
+        "word/footnotes.xml": f'<w:footnotes xmlns:w="{WORD}">{note}</w:footnotes>',
+        "word/_rels/document.xml.rels": relations(("footnotes", "footnotes.xml")),
+    }
+
+    document = await extracted(docx(body, more=more), DOCX)
+
+    assert "Built in 1871." in document.text
+
+
+async def test_title_is_the_first_heading_if_the_document_names_none(extracted: Extracting) -> None:
+    document = await extracted(docx(word_paragraph("Tide tables", style="Heading1") + word_paragraph("High.")), DOCX)
+
+    assert document.summary["title"] == "Tide tables"
+
+
+async def test_slides_know_their_number_and_keep_their_notes(extracted: Extracting) -> None:
+    slides = [("Opening", "We sell rope.", "Greet the mayor first."), ("Prices", "Rope costs 3.\nTar costs 5.", None)]
+
+    document = await extracted(pptx(slides), PPTX)
+
+    assert document.place("We sell rope").slides == (1,)
+    assert document.place("Greet the mayor first").slides == (1,)
+    assert document.place("Tar costs 5").slides == (2,)
+    assert document.place("Tar costs 5").heading == ("Prices",)
+    assert document.summary["facts"] == {"slides": 2}
+
+
+async def test_sheets_are_tables_under_their_names(extracted: Extracting) -> None:
+    document = await extracted(xlsx({"Sales": [["who", "sum"], ["Ann", 31]], "Stock": [["item"], ["rope"]]}), XLSX)
+
+    assert document.place("| Ann | 31 |").sheets == ("Sales",)
+    assert document.place("rope").sheets == ("Stock",)
+    assert document.place("rope").heading == ("Stock",)
+
+
+async def test_workbook_of_many_rows_is_read_whole(extracted: Extracting) -> None:
+    rows = [[f"buoy {number}", number, number * 2, "red", "lit"] for number in range(30_000)]
+
+    document = await extracted(xlsx({"Buoys": rows}), XLSX)
+
+    assert document.place("| buoy 29999 | 29999 | 59998 |").sheets == ("Buoys",)
+
+
+async def test_long_table_of_a_word_document_is_read_whole(extracted: Extracting) -> None:
+    rows = [["buoy", "red", "lit", "north", f"number {number}"] for number in range(25_000)]
+
+    document = await extracted(docx(word_table(rows)), DOCX)
+
+    assert "| north | number 24999 |" in document.text
+
+
+async def test_chapters_of_a_book_are_headings(extracted: Extracting) -> None:
+    chapters = [("The storm", "Rain fell on the quay."), ("The calm", "Gulls sat on the quay.")]
+
+    document = await extracted(epub(chapters, title="Two days"), "application/epub+zip")
+
+    assert document.place("Gulls sat").heading == ("The calm",)
+    assert document.summary["title"] == "Two days"
+
+
+async def test_open_document_text_keeps_headings(extracted: Extracting) -> None:
+    body = '<text:h text:outline-level="1">Knots</text:h><text:p>The bowline holds.</text:p>'
+
+    document = await extracted(open_document("text", body), f"{OPEN_DOCUMENT}.text")
+
+    assert document.place("bowline").heading == ("Knots",)
+
+
+async def test_open_document_slides_know_their_number(extracted: Extracting) -> None:
+    page = "<draw:page><draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame></draw:page>"
+    body = page.format("-----") + page.format("Splice the rope.")
+
+    document = await extracted(open_document("presentation", body), f"{OPEN_DOCUMENT}.presentation")
+
+    assert document.place("Splice the rope").slides == (2,)
+
+
+async def test_open_document_sheets_are_tables_under_their_names(extracted: Extracting) -> None:
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    row = f"<table:table-row>{cell.format('anchor')}{cell.format('iron')}</table:table-row>"
+    body = f'<table:table table:name="Gear">{row}</table:table>'
+
+    document = await extracted(open_document("spreadsheet", body), f"{OPEN_DOCUMENT}.spreadsheet")
+
+    assert document.place("| anchor | iron |").sheets == ("Gear",)
+
+
+async def test_rich_text_is_read(extracted: Extracting) -> None:
+    document = await extracted(rb"{\rtf1\ansi The caf\'e9 {\b opens} at six.\par}", "application/rtf")
+
+    assert "The café **opens** at six." in document.text
+
+
+async def test_office_document_with_a_password_says_so(extracted: Extracting) -> None:
+    container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "EncryptedPackage".encode("utf-16-le") + bytes(2000)
+
+    with pytest.raises(EncryptedInput, match="password"):
+        await extracted(container, "application/x-encrypted-office", name="plan.docx")
+
+
+async def test_format_without_a_reader_says_what_to_do(extracted: Extracting) -> None:
+    with pytest.raises(UnsupportedFormat, match=r"x\.7z is application/x-7z-compressed.*\.zip"):
+        await extracted(b"7z\xbc\xaf", "application/x-7z-compressed", name="x.7z")
