@@ -1,0 +1,116 @@
+"""Replaces the model that answers searches, while the old one answers them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import asyncpg
+
+from holdfast.db.connection import Database
+from holdfast.embed.batches import Batch, batches, window_size
+from holdfast.embed.vectors import Model, build_index, call_with_vectors, embed_checked, register
+from holdfast.errors import PhaseError
+from holdfast.providers.embedder import Embedder
+
+REMOVED_AT_ONCE = 5_000
+
+Place = tuple[int, int]
+"""A document and the ordinal of its passage."""
+
+
+@dataclass(slots=True)
+class Reindexed:
+    """What was done so far: passages embedded, those that got the vector of an equal text, and what it cost."""
+
+    embedded: int = 0
+    reused: int = 0
+    cost_usd: Decimal = field(default=Decimal(0))
+    active: bool = False
+
+
+OnProgress = Callable[[Reindexed], None]
+
+
+async def reindex(
+    database: Database,
+    embedder: Embedder,
+    *,
+    organisation: str | None = None,
+    on_progress: OnProgress = lambda _: None,
+) -> Reindexed:
+    """Embed every passage that may be searched with this embedder, then let it answer instead of the old one.
+
+    Can be stopped at any time and goes on where it was. A searchable document never lacks a vector of the model that
+    answers. While the last passages are filled, workers that embed with the old model are refused; they must be given
+    the new one. With an organisation only its passages are embedded, and the old model goes on answering.
+    """
+    filling = _Filling(database, embedder, await register(database, embedder), organisation, on_progress)
+    await filling.fill()
+    await build_index(database, filling.model)
+    if organisation is not None:
+        return filling.done
+    await filling.fill()
+    if not await filling.activate():
+        await database.execute("select holdfast.close_embedder()")
+        # Nothing more is written with the old model, so that this comes to an end.
+        while not await filling.activate():
+            await filling.fill()
+    return filling.done
+
+
+async def remove_replaced(database: Database, *, on_progress: Callable[[int], None] = lambda _: None) -> int:
+    """Remove the vectors of all models that answer no searches, and say how many there were."""
+    removed = 0
+    while count := await database.fetchval("select holdfast.remove_inactive_vectors($1)", REMOVED_AT_ONCE):
+        removed += count
+        on_progress(removed)
+    return removed
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """The passages that lack a vector, worked off in the order of their documents."""
+
+    database: Database
+    embedder: Embedder
+    model: Model
+    organisation: str | None
+    on_progress: OnProgress
+    done: Reindexed = field(default_factory=Reindexed)
+
+    async def fill(self) -> None:
+        place: Place = (0, 0)
+        while passages := await self._take(place):
+            place = (passages[-1]["document_id"], passages[-1]["ordinal"])
+            lacking = [passage for passage in passages if not passage["reused"]]
+            self.done.reused += len(passages) - len(lacking)
+            for batch in batches(lacking, self.embedder.best_batch):
+                await self._fill_batch(batch)
+            self.on_progress(self.done)
+
+    async def activate(self) -> bool:
+        self.done.active = await self.database.fetchval("select holdfast.activate_embedder($1)", self.model.id)
+        return self.done.active
+
+    async def _take(self, after: Place) -> list[asyncpg.Record]:
+        return await self.database.fetch(
+            "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5)",
+            *(self.model.id, self.organisation, *after, window_size(self.embedder.best_batch)),
+        )
+
+    async def _fill_batch(self, batch: Batch) -> None:
+        try:
+            embedded = await embed_checked(self.embedder, batch.texts)
+        except PhaseError as error:
+            error.cost_usd += self.done.cost_usd
+            raise
+        self.done.cost_usd += embedded.cost_usd
+        async with self.database.transaction() as connection:
+            await call_with_vectors(
+                connection,
+                f"select holdfast.store_reindexed($1, $2, $3, $4, $5::{self.model.vector_type}[])",
+                *(self.model.id, batch.column("document_id"), batch.column("ordinal"), batch.column("text_hash")),
+                model=self.model,
+                vectors=embedded.vectors[batch.rows],
+            )
+        self.done.embedded += len(batch.passages)

@@ -1,0 +1,101 @@
+-- Replacing the model that answers searches, while it answers them. Reindexing fills the new one's vectors; then the old one
+-- is closed, what came in meanwhile is filled too, and the new one becomes active in a transaction that proves nothing lacks.
+
+-- Passages that must have a vector of this model before it may answer: of documents that are searchable, or have vectors of
+-- the active model and may become so. After the given place, in order, at most p_limit; known vectors are copied first.
+create or replace function holdfast.take_for_reindexing(
+    p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer)
+returns table (document_id bigint, ordinal integer, text_hash text, passage text, reused boolean)
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+#variable_conflict use_column
+declare
+    v_documents bigint[];
+    v_ordinals integer[];
+begin
+    select array_agg(l.document_id), array_agg(l.ordinal)
+    into v_documents, v_ordinals
+    from lacking_vectors(p_embedder, p_organisation, p_document, p_ordinal, p_limit) l;
+    perform reuse_vectors(p_embedder, v_documents, v_ordinals);
+    return query
+        select c.document_id, c.ordinal, c.text_hash, passage_of(c), e.document_id is not null
+        from unnest(v_documents, v_ordinals) with ordinality as l(document_id, ordinal, position)
+        join chunk c using (document_id, ordinal)
+        left join embedding e
+            on e.document_id = c.document_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
+            and e.text_hash = c.text_hash
+        order by l.position;
+end $$;
+
+create or replace function holdfast.lacking_vectors(
+    p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer)
+returns table (document_id bigint, ordinal integer)
+language sql stable security definer set search_path = holdfast, pg_temp as $$
+    select c.document_id, c.ordinal
+    from document d
+    join chunk c on c.document_id = d.id
+    where d.id >= p_document and (c.document_id, c.ordinal) > (p_document, p_ordinal)
+      and (p_organisation is null or d.organisation = p_organisation)
+      and d.deleted_at is null and d.superseded_at is null
+      and (
+          d.searchable_at is not null
+          or exists (
+              select from embedding a
+              join embedder m on m.id = a.embedder_id and m.active
+              where a.document_id = d.id)
+      )
+      and not exists (
+          select from embedding e
+          where e.document_id = c.document_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
+            and e.text_hash = c.text_hash)
+    order by c.document_id, c.ordinal
+    limit p_limit
+$$;
+
+-- Writes vectors of a model that does not answer yet, for passages of any documents.
+create or replace function holdfast.store_reindexed(
+    p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+begin
+    perform write_embeddings(p_embedder, p_documents, p_ordinals, p_hashes, p_vectors);
+end $$;
+
+-- From here on the active model takes no new vectors: those that embed with it wait until another one is active.
+create or replace function holdfast.close_embedder() returns void
+language sql security definer set search_path = holdfast, pg_temp as $$
+    update embedder set closed_at = clock() where active and closed_at is null
+$$;
+
+-- Lets this model answer searches and says true; false, and nothing changes, while a passage lacks its vector of it.
+create or replace function holdfast.activate_embedder(p_embedder smallint) returns boolean
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+begin
+    perform from embedder order by id for update;   -- waits for those that store vectors or end a phase right now
+    if exists (select from lacking_vectors(p_embedder, null, 0, 0, 1)) then
+        return false;
+    end if;
+    update embedder set active = false, closed_at = null where active and id <> p_embedder;
+    update embedder set active = true, closed_at = null where id = p_embedder;
+    return true;
+end $$;
+
+-- Removes a batch of the vectors of models that answer no searches and says how many; 0 when none is left.
+create or replace function holdfast.remove_inactive_vectors(p_limit integer) returns integer
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+declare
+    v_model smallint;
+    v_count integer;
+begin
+    delete from embedding
+    where ctid = any (array(
+        select e.ctid
+        from embedding e
+        join embedder m on m.id = e.embedder_id and not m.active
+        limit p_limit));
+    get diagnostics v_count = row_count;
+    if v_count < p_limit then
+        for v_model in select id from embedder where not active loop
+            execute format('drop index if exists %I', nearest_index(v_model));
+        end loop;
+    end if;
+    return v_count;
+end $$;

@@ -1,0 +1,63 @@
+-- The passages of a job's document, from one ordinal up to another, that have no vector of this model yet: its text may be
+-- new or changed. Where the organisation has the vector of an equal text already, that is copied first and nothing is asked.
+-- HF409 when the claim was lost.
+create or replace function holdfast.take_for_embedding(
+    p_job bigint, p_token bigint, p_embedder smallint, p_from integer, p_until integer)
+returns table (ordinal integer, text_hash text, passage text)
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+#variable_conflict use_column
+declare
+    v_document bigint := document_under_claim(p_job, p_token);
+begin
+    perform reuse_vectors(p_embedder, array_agg(c.document_id), array_agg(c.ordinal))
+    from chunk c
+    where c.document_id = v_document and c.ordinal >= p_from and c.ordinal < p_until;
+    return query
+        select c.ordinal, c.text_hash, passage_of(c)
+        from chunk c
+        left join embedding e
+            on e.document_id = c.document_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
+            and e.text_hash = c.text_hash
+        where c.document_id = v_document and c.ordinal >= p_from and c.ordinal < p_until and e.document_id is null
+        order by c.ordinal;
+end $$;
+
+-- What is embedded of a passage: chunk.text_hash is of exactly this.
+create or replace function holdfast.passage_of(p_chunk holdfast.chunk) returns text
+language sql immutable parallel safe as $$
+    select case when p_chunk.context = '' then p_chunk.text else p_chunk.context || e'\n\n' || p_chunk.text end
+$$;
+
+-- The document of a job that is working under this token; the job cannot be taken away before the transaction ends.
+create or replace function holdfast.document_under_claim(p_job bigint, p_token bigint) returns bigint
+language plpgsql set search_path = holdfast, pg_temp as $$
+declare
+    v_document bigint;
+begin
+    select document_id into v_document
+    from pipeline_job
+    where id = p_job and token = p_token and state = 'working'
+    for share;
+    if not found then
+        raise exception 'the claim on job % was lost: nothing is stored for it', p_job using errcode = 'HF409';
+    end if;
+    return v_document;
+end $$;
+
+-- Gives passages the vector that an equal text of the same organisation has, whichever document or version holds it.
+create or replace function holdfast.reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
+language sql set search_path = holdfast, pg_temp as $$
+    insert into embedding as e (document_id, ordinal, embedder_id, organisation, text_hash, vector)
+    select c.document_id, c.ordinal, p_embedder, c.organisation, c.text_hash, known.vector
+    from unnest(p_documents, p_ordinals) as i(document_id, ordinal)
+    join chunk c using (document_id, ordinal)
+    cross join lateral (
+        select k.vector
+        from embedding k
+        where k.organisation = c.organisation and k.embedder_id = p_embedder and k.text_hash = c.text_hash
+        limit 1
+    ) known
+    on conflict (document_id, ordinal, embedder_id) do update
+    set text_hash = excluded.text_hash, vector = excluded.vector
+    where e.text_hash <> excluded.text_hash
+$$;

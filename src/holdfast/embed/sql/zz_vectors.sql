@@ -1,0 +1,2 @@
+-- Where pgvector is installed by now, its table is made.
+select holdfast.ensure_vectors();

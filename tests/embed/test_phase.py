@@ -1,0 +1,216 @@
+"""The embed phase: what gets a vector, what is reused, and what a failure leaves behind."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from holdfast.db.connection import Database
+from holdfast.embed.phase import Embed
+from holdfast.errors import Conflict, NetworkTimeout, PhaseError, StorageUnavailable
+from holdfast.providers.light import LightEmbedder
+from tests.embed.desk import Desk, open_desk
+from tests.search.embedders import CountingEmbedder
+
+FIVE = ("one apple", "two pears", "three plums", "four figs", "five dates")
+
+
+@pytest.fixture
+async def desk(database: Database) -> Desk:
+    return await open_desk(database)
+
+
+async def test_every_passage_gets_the_vector_of_its_context_and_text(desk: Desk) -> None:
+    attempt = await desk.take_in("an apple", "a pear")
+    await desk.library.put(attempt.document.id, 2, "a plum")
+    await desk.fetchval(
+        """
+        update holdfast.chunk
+        set context = 'Fruit', text_hash = holdfast.hash_of_embedded('Fruit', text)
+        where document_id = $1 and ordinal = 1
+        """,
+        attempt.document.id,
+    )
+    attempt.input["chunks"] = 3  # type: ignore[index,call-overload]
+    embedder = CountingEmbedder()
+    done = await desk.embed(attempt, embedder)
+    assert embedder.calls == [["an apple", "Fruit\n\na pear"], ["a plum"]]
+    expected = (await LightEmbedder().embed(["Fruit\n\na pear"])).vectors[0]
+    stored = await desk.fetchval(
+        "select vector::real[] from holdfast.embedding where document_id = $1 and ordinal = 1", attempt.document.id
+    )
+    assert np.array(stored, dtype=np.float32).tolist() == expected.tolist()
+    assert (done.output, done.cost_usd, attempt.fraction) == (attempt.input, Decimal("0.02"), 1.0)
+
+
+async def test_document_of_many_windows_is_embedded_whole(desk: Desk) -> None:
+    attempt = await desk.take_in(*[f"passage number {n}" for n in range(1100)])
+    await desk.embed(attempt, CountingEmbedder(best_batch=500, paid=False))
+    assert len(await desk.hashes(attempt.document.id)) == 1100
+
+
+async def test_what_has_its_vector_is_not_embedded_again(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    again = CountingEmbedder()
+    assert (await desk.embed(attempt, again)).cost_usd == 0
+    assert again.calls == []
+
+
+async def test_only_a_changed_passage_is_embedded_again(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    before = await desk.hashes(attempt.document.id)
+    await desk.library.put(attempt.document.id, 2, "three cherries")
+    embedder = CountingEmbedder()
+    await desk.embed(attempt, embedder)
+    assert embedder.texts == ["three cherries"]
+    after = await desk.hashes(attempt.document.id)
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False, True, True]
+
+
+async def test_equal_text_of_another_document_is_reused(desk: Desk) -> None:
+    await desk.embed(await desk.take_in(*FIVE), CountingEmbedder())
+    attempt = await desk.take_in("new words", *FIVE)
+    embedder = CountingEmbedder()
+    await desk.embed(attempt, embedder)
+    assert embedder.texts == ["new words"]
+    assert len(await desk.hashes(attempt.document.id)) == 6
+
+
+async def test_passage_changed_to_a_known_text_gets_the_known_vector(desk: Desk) -> None:
+    known = await desk.take_in(*FIVE)
+    await desk.embed(known, CountingEmbedder())
+    attempt = await desk.take_in("something else")
+    await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    await desk.library.put(attempt.document.id, 0, FIVE[0])
+    embedder = CountingEmbedder()
+    await desk.embed(attempt, embedder)
+    assert embedder.calls == []
+    assert await desk.hashes(attempt.document.id) == (await desk.hashes(known.document.id))[:1]
+
+
+async def test_equal_text_of_another_organisation_is_not_reused(desk: Desk) -> None:
+    await desk.embed(await desk.take_in(*FIVE, organisation="other"), CountingEmbedder())
+    embedder = CountingEmbedder()
+    await desk.embed(await desk.take_in(*FIVE), embedder)
+    assert embedder.texts == list(FIVE)
+
+
+async def test_text_that_occurs_twice_is_embedded_once(desk: Desk) -> None:
+    attempt = await desk.take_in("the same", "another", "the same")
+    embedder = CountingEmbedder()
+    await desk.embed(attempt, embedder)
+    assert embedder.texts == ["the same", "another"]
+    hashes = await desk.hashes(attempt.document.id)
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+async def test_failure_names_what_was_spent_and_keeps_what_was_paid_for(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    with pytest.raises(NetworkTimeout) as raised:
+        await desk.embed(attempt, CountingEmbedder(answers=2))
+    assert raised.value.cost_usd == Decimal("0.021")
+    again = CountingEmbedder()
+    await desk.embed(attempt, again)
+    assert again.texts == ["five dates"]
+
+
+async def test_lost_claim_writes_nothing(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    await desk.fetchval("update holdfast.pipeline_job set token = token + 1 where id = $1", attempt.job_id)
+    with pytest.raises(Conflict, match="claim on job"):
+        await desk.embed(attempt, CountingEmbedder())
+    assert await desk.hashes(attempt.document.id) == []
+
+
+async def test_claim_lost_while_embedding_writes_nothing_more(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+
+    async def lose() -> None:
+        await desk.fetchval("update holdfast.pipeline_job set token = token + 1 where id = $1", attempt.job_id)
+
+    with pytest.raises(Conflict, match="claim on job"):
+        await desk.embed(attempt, CountingEmbedder(meanwhile=lose))
+    assert await desk.hashes(attempt.document.id) == []
+
+
+@dataclass(slots=True)
+class Liar(CountingEmbedder):
+    """Promises vectors of another size than it answers."""
+
+    dimension: int = 128
+
+
+async def test_vectors_of_a_wrong_size_are_refused_and_were_paid_for(desk: Desk) -> None:
+    with pytest.raises(PhaseError, match="128 numbers were promised") as raised:
+        await desk.embed(await desk.take_in(*FIVE), Liar(name="liar"))
+    assert (raised.value.error_code, raised.value.cost_usd) == ("WRONG_VECTORS", Decimal("0.01"))
+
+
+async def test_same_name_with_another_dimension_is_refused(desk: Desk) -> None:
+    await desk.embed(await desk.take_in(*FIVE), CountingEmbedder())
+    with pytest.raises(Conflict, match="vectors of 256 numbers stored"):
+        await desk.embed(await desk.take_in("more"), Liar())
+
+
+async def test_model_that_does_not_answer_searches_is_refused(desk: Desk) -> None:
+    await desk.embed(await desk.take_in(*FIVE), CountingEmbedder())
+    with pytest.raises(StorageUnavailable, match="holdfast reindex --model other") as raised:
+        await desk.embed(await desk.take_in("more"), CountingEmbedder(name="other"))
+    assert raised.value.error_code == "EMBEDDER_NOT_ACTIVE"
+
+
+async def test_phase_does_not_end_while_a_passage_has_no_vector(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    done = await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    await desk.library.put(attempt.document.id, 4, "changed in between")
+    with pytest.raises(Conflict, match="passages without a vector"):
+        await desk.settle(attempt, done)
+
+
+async def test_without_pgvector_it_says_what_to_do_and_goes_on_once_it_is_there(desk: Desk) -> None:
+    await desk.fetchval("drop table holdfast.embedding")
+    await desk.fetchval("drop extension vector")
+    attempt = await desk.take_in(*FIVE)
+    with pytest.raises(StorageUnavailable, match="create extension vector") as raised:
+        await desk.embed(attempt, CountingEmbedder())
+    assert raised.value.error_code == "NO_PGVECTOR"
+    await desk.fetchval("create extension vector schema extensions")
+    await desk.embed(attempt, CountingEmbedder())
+    assert len(await desk.hashes(attempt.document.id)) == 5
+
+
+async def test_removing_counts_what_was_there(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    await desk.embed(attempt, CountingEmbedder())
+    removed = [await desk.fetchval("select holdfast.remove_embeddings($1)", attempt.document.id) for _ in range(2)]
+    assert removed == [{"embeddings": 5}, {"embeddings": 0}]
+
+
+async def test_model_with_many_vectors_gets_an_index_once(desk: Desk) -> None:
+    """Of 4,000 numbers each, so that 1,920 are many."""
+    document_id = await desk.library.add("seed")
+    await desk.fetchval("select holdfast.register_embedder('wide', 4000)")
+    await desk.fetchval(
+        """
+        insert into holdfast.chunk
+            (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+        select $1, n, 'acme', lpad(to_hex(n), 24, '0'), 0, 1, 'x', 'x', 'english', ''
+        from generate_series(1, 1920) n
+        """,
+        document_id,
+    )
+    fill = """
+        insert into holdfast.embedding
+        select document_id, ordinal, 1, organisation, text_hash,
+               (array_fill(0.1::real, array[3999]) || ordinal::real)::extensions.vector
+        from holdfast.chunk
+        where ordinal between $1 and $2
+        """
+    await desk.library.database.execute(fill, 1, 1920)
+    assert await desk.fetchval("select holdfast.index_embedder(1::smallint)") is False
+    await desk.library.database.execute(fill, 0, 0)
+    built = [await desk.fetchval("select holdfast.index_embedder(1::smallint)") for _ in range(2)]
+    assert built == [True, False]

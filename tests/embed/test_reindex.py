@@ -1,0 +1,135 @@
+"""Replacing the model that answers searches, while it answers them."""
+
+import pytest
+
+from holdfast.db.connection import Database
+from holdfast.embed.reindex import reindex, remove_replaced
+from holdfast.errors import NetworkTimeout, StorageUnavailable
+from holdfast.providers.light import LightEmbedder
+from tests.embed.desk import Desk, open_desk
+from tests.search.embedders import CountingEmbedder
+
+TEXTS = [f"passage number {n}" for n in range(6)]
+
+
+@pytest.fixture
+async def desk(database: Database) -> Desk:
+    return await open_desk(database)
+
+
+async def active_model(desk: Desk) -> str:
+    return str(await desk.fetchval("select name from holdfast.embedder where active"))
+
+
+async def searchable(desk: Desk, *passages: str, organisation: str = "acme") -> int:
+    """A document that went through its pipeline with the model that answers now."""
+    attempt = await desk.take_in(*passages, organisation=organisation)
+    await desk.embed(attempt, LightEmbedder())
+    await desk.fetchval(
+        "update holdfast.document set searchable_at = holdfast.clock() where id = $1", attempt.document.id
+    )
+    return attempt.document.id
+
+
+async def test_new_model_answers_when_everything_has_its_vectors(desk: Desk) -> None:
+    document_id = await searchable(desk, *TEXTS)
+    embedder = CountingEmbedder(name="other")
+    seen: list[int] = []
+    done = await reindex(desk.library.database, embedder, on_progress=lambda done: seen.append(done.embedded))
+    assert (done.embedded, done.reused, done.active) == (6, 0, True)
+    assert done.cost_usd == 3 * embedder.cost_usd
+    assert seen == [6]
+    assert await active_model(desk) == "other"
+    assert len(await desk.hashes(document_id, "other")) == len(await desk.hashes(document_id)) == 6
+
+
+async def test_stopped_reindexing_goes_on_where_it_was_while_the_old_model_answers(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    with pytest.raises(NetworkTimeout):
+        await reindex(desk.library.database, CountingEmbedder(name="other", answers=2))
+    assert await active_model(desk) == "light-256"
+    again = CountingEmbedder(name="other")
+    await reindex(desk.library.database, again)
+    assert again.texts == TEXTS[4:]
+    assert await active_model(desk) == "other"
+
+
+async def test_document_that_came_in_meanwhile_is_reindexed_too(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    came_in: list[int] = []
+
+    async def take_in_another() -> None:
+        if len(came_in) < 3:
+            came_in.append(await searchable(desk, f"newcomer {len(came_in)}"))
+
+    await reindex(desk.library.database, CountingEmbedder(name="other", meanwhile=take_in_another))
+    assert await active_model(desk) == "other"
+    assert [len(await desk.hashes(document_id, "other")) for document_id in came_in] == [1, 1, 1]
+
+
+async def test_document_embedded_but_not_yet_searchable_is_reindexed_too(desk: Desk) -> None:
+    attempt = await desk.take_in(*TEXTS)
+    await desk.embed(attempt, LightEmbedder())
+    await reindex(desk.library.database, CountingEmbedder(name="other"))
+    assert len(await desk.hashes(attempt.document.id, "other")) == 6
+
+
+async def test_model_that_lacks_a_vector_cannot_be_made_to_answer(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    other = await desk.fetchval("select id from holdfast.register_embedder('other', 256)")
+    assert await desk.fetchval("select holdfast.activate_embedder($1)", other) is False
+    assert await active_model(desk) == "light-256"
+
+
+async def test_closed_model_takes_no_vectors_but_still_answers(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    attempt = await desk.take_in("late")
+
+    async def close() -> None:
+        await desk.fetchval("select holdfast.close_embedder()")
+
+    with pytest.raises(StorageUnavailable, match="being replaced"):
+        await desk.embed(attempt, CountingEmbedder(meanwhile=close))
+    assert await desk.hashes(attempt.document.id) == []
+    assert await active_model(desk) == "light-256"
+
+
+async def test_worker_with_the_old_model_is_refused_afterwards(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    attempt = await desk.take_in("late")
+    other = CountingEmbedder(name="other")
+    await reindex(desk.library.database, other)
+    with pytest.raises(StorageUnavailable, match='answered by model "other"'):
+        await desk.embed(attempt, LightEmbedder())
+    await desk.embed(attempt, other)
+
+
+async def test_one_organisation_is_prepared_without_switching(desk: Desk) -> None:
+    mine = await searchable(desk, *TEXTS)
+    theirs = await searchable(desk, *TEXTS, organisation="other")
+    done = await reindex(desk.library.database, CountingEmbedder(name="new"), organisation="acme")
+    assert not done.active
+    assert await active_model(desk) == "light-256"
+    assert (len(await desk.hashes(mine, "new")), len(await desk.hashes(theirs, "new"))) == (6, 0)
+
+
+async def test_equal_texts_of_an_organisation_are_embedded_once(desk: Desk) -> None:
+    for _ in range(3):
+        await searchable(desk, *TEXTS)
+    embedder = CountingEmbedder(name="new", best_batch=1024)
+    await reindex(desk.library.database, embedder)
+    assert embedder.texts == TEXTS
+
+
+async def test_vectors_of_replaced_models_are_removed_on_request(desk: Desk) -> None:
+    document_id = await searchable(desk, *TEXTS)
+    await reindex(desk.library.database, CountingEmbedder(name="other"))
+    assert await remove_replaced(desk.library.database) == 6
+    assert (len(await desk.hashes(document_id)), len(await desk.hashes(document_id, "other"))) == (0, 6)
+
+
+async def test_vectors_are_made_for_documents_that_were_searchable_without(desk: Desk) -> None:
+    document_id = await desk.library.add(*TEXTS)
+    await reindex(desk.library.database, CountingEmbedder(name="first"))
+    assert len(await desk.hashes(document_id, "first")) == 6
+    assert await active_model(desk) == "first"
