@@ -1,0 +1,70 @@
+"""Removes documents with everything that was made of them, and says how much that was."""
+
+import asyncio
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.artifacts.store import ArtifactStore
+from holdfast.db.connection import Database
+
+# Whoever puts an object records its use within this time: an older object waits for nobody.
+UNDER_WAY = timedelta(hours=1)
+PURGED_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What was removed. `artifacts_waiting` are objects that work under way may need: retention removes them later."""
+
+    documents: int = 0
+    chunks: int = 0
+    embeddings: int = 0
+    entities: int = 0
+    relations: int = 0
+    answers: int = 0
+    errors: int = 0
+    artifacts: int = 0
+    bytes: int = 0
+    artifacts_waiting: int = 0
+
+
+async def delete_document(database: Database, store: ArtifactStore, document_id: int, *, actor: str) -> Receipt:
+    """Remove a document, the copies of its content and its parts for good. A second time raises NotFound.
+
+    One transaction; the objects follow it. Should the process die in between, retention removes them.
+    """
+    removed: dict[str, Any] = await database.fetchval("select holdfast.delete_document($1, $2)", document_id, actor)
+    artifacts, size = await asyncio.to_thread(_remove_objects, store, removed)
+    return Receipt(
+        **_known(removed), artifacts=artifacts, bytes=size, artifacts_waiting=len(removed["unused"]) - artifacts
+    )
+
+
+async def purge_superseded(database: Database, *, older_than: timedelta) -> Receipt:
+    """Remove what was made of versions replaced that long ago. Their objects are retention's to remove."""
+    limit = await database.fetchval("select holdfast.clock() - $1::interval", older_than)
+    total: dict[str, int] = {}
+    while True:
+        removed = await database.fetchval("select holdfast.purge_superseded($1, $2)", limit, PURGED_AT_ONCE)
+        if not removed["documents"]:
+            return Receipt(**total)
+        total = {name: total.get(name, 0) + count for name, count in _known(removed).items()}
+
+
+def _remove_objects(store: ArtifactStore, removed: dict[str, Any]) -> tuple[int, int]:
+    """Remove what nobody can be about to use: how many objects, how many bytes."""
+    at = datetime.fromisoformat(removed["at"])
+    sizes = []
+    for unused in removed["unused"]:
+        # Put no later than it was recorded means: not put by anyone since. Others at work may have put it before.
+        recorded_at = datetime.fromisoformat(unused["stored_at"])
+        limit = at - UNDER_WAY if removed["others_work"] else max(recorded_at, at - UNDER_WAY)
+        size = store.remove(removed["organisation"], unused["hash"], unless_put_since=limit)
+        sizes += [] if size is None else [size]
+    return len(sizes), sum(sizes)
+
+
+def _known(counts: dict[str, Any]) -> dict[str, int]:
+    names = {field.name for field in fields(Receipt)}
+    return {name: int(count) for name, count in counts.items() if name in names}

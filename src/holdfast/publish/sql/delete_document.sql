@@ -1,0 +1,122 @@
+-- Removes a document, the copies of its content and what came out of it: jobs are cancelled, everything derived and the error
+-- log's rows go, the documents' rows stay as empty tombstones. Attempts stay: they hold money and no content. Audited.
+-- What came out of it and stands elsewhere too, as part of another document, goes on answering there.
+-- Answers counts; "unused", the artifacts that nobody needs any more; "others_work", whether another job of that
+-- organisation may be about to need one of them.
+create or replace function holdfast.delete_document(p_document bigint, p_actor text) returns jsonb
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_organisation text;
+    v_doomed bigint[];
+    v_live bigint[];
+    v_job pipeline_job;
+    v_counts jsonb;
+begin
+    select organisation into v_organisation from document where id = p_document and deleted_at is null;
+    if not found then
+        raise exception 'there is no document %', p_document using errcode = 'HF404';
+    end if;
+    v_doomed := array[p_document] || array(
+        select id from document where duplicate_of = p_document and deleted_at is null order by id
+    );
+    loop
+        v_doomed := with_parts(v_doomed);
+        v_live := array(
+            select j.id from unnest(v_doomed) as d(id) join pipeline_job j on j.document_id = d.id
+            where j.state not in ('done', 'deadletter', 'cancelled')
+        );
+        exit when cardinality(v_live) = 0;
+        -- An attempt that was just being settled may have brought more parts.
+        perform cancel(v_live, p_actor, 'its document is deleted');
+    end loop;
+    v_counts := erase(p_document, v_doomed, v_organisation);
+    select * into v_job from jobs_of(p_document) j order by j.id desc limit 1;
+    perform audit(p_actor, 'delete', v_job, format('document %s', p_document), v_counts - 'unused');
+    return v_counts || jsonb_build_object('at', clock(), 'organisation', v_organisation, 'others_work', exists (
+        select from pipeline_job where state = 'working' and organisation = v_organisation
+    ));
+end $$;
+
+-- Documents together with all that came out of them. A part whose content stands elsewhere too takes its copy's place there,
+-- and the copy goes in its stead.
+create or replace function holdfast.with_parts(p_documents bigint[]) returns bigint[]
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_all bigint[] := p_documents;
+    v_next integer := 1;
+    v_part bigint;
+    v_copy bigint;
+begin
+    while v_next <= cardinality(v_all) loop
+        for v_part in
+            select id from document where parent_id = v_all[v_next] and deleted_at is null order by id
+        loop
+            continue when v_part = any (v_all);
+            loop
+                v_copy := living_copy(v_part, null, v_all);
+                exit when v_copy is null;
+                perform swap_places(v_part, v_copy);
+                v_all := v_all || v_copy;
+                exit when not (select parent_id = any (v_all) from document where id = v_part) is true;
+            end loop;
+            if v_copy is null then
+                v_all := v_all || v_part;
+            end if;
+        end loop;
+        v_next := v_next + 1;
+    end loop;
+    return v_all;
+end $$;
+
+-- Empties documents that no job works on any more, and counts what went.
+create or replace function holdfast.erase(p_document bigint, p_doomed bigint[], p_organisation text) returns jsonb
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_one bigint;
+    v_counts jsonb := '{}';
+    v_errors bigint;
+    v_used jsonb;
+begin
+    -- Whoever deletes the same document at the same time waits here, and then finds it gone.
+    update document set deleted_at = clock() where id = p_document and deleted_at is null;
+    if not found then
+        raise exception 'there is no document %', p_document using errcode = 'HF404';
+    end if;
+    foreach v_one in array p_doomed loop
+        v_counts := add_counts(v_counts, remove_derived(v_one));
+        perform forget_errors(v_one);
+    end loop;
+    with gone as (
+        delete from artifact_use where document_id = any (p_doomed) returning hash, used_at
+    )
+    select coalesce(jsonb_object_agg(hash, last_used_at), '{}') into v_used
+    from (select hash, max(used_at) as last_used_at from gone group by hash) g;
+    delete from error_log where document_id = any (p_doomed);
+    get diagnostics v_errors = row_count;
+    update document
+    set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}',
+        last_failure = null, deleted_at = coalesce(deleted_at, clock())
+    where id = any (p_doomed);
+    return v_counts || jsonb_build_object(
+        'documents', cardinality(p_doomed), 'errors', v_errors,
+        'unused', coalesce((
+            select jsonb_agg(jsonb_build_object(
+                'hash', f.hash, 'size', f.size, 'stored_at', greatest(f.stored_at, (v_used ->> f.hash)::timestamptz)))
+            from forget_unused_artifacts(p_organisation, array(select jsonb_object_keys(v_used))) f
+        ), '[]')
+    );
+end $$;
+
+-- Takes from a document's jobs what may quote it. How they failed stays known, in which words does not.
+create or replace function holdfast.forget_errors(p_document bigint) returns void
+language sql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    update pipeline_job j
+    set input = null, error_meta = null, retry_reason = null,
+        last_error = j.last_error || '{"error": "deleted with its document", "details": {}}'
+    from jobs_of(p_document) o
+    where j.id = o.id
+$$;

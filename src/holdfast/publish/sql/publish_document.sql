@@ -1,0 +1,107 @@
+-- Makes a document whose phases are finished answer searches, and replaces the older versions of its location, in one step.
+-- A newer version that answers already wins. Called for a copy of other content too: it brings that content to its location,
+-- as soon as the content itself is finished. A document that was replaced or removed meanwhile stays as it is. Idempotent.
+create or replace function holdfast.publish_document(p_document bigint) returns void
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_document document;
+    v_replaced_by bigint;
+    v_place record;
+begin
+    perform lock_versions(p_document);
+    loop
+        select * into v_document from document where id = p_document for update;
+        if not found then
+            raise exception 'there is no document %', p_document using errcode = 'HF404';
+        end if;
+        if v_document.superseded_at is not null or v_document.deleted_at is not null then
+            return;
+        end if;
+        -- What came out of a version that was replaced goes with it, however late it is finished.
+        v_replaced_by := replaced_above(p_document);
+        exit when v_replaced_by is null;
+        perform supersede(p_document, v_replaced_by);
+    end loop;
+    update document set searchable_at = clock()
+    where id = p_document and duplicate_of is null and searchable_at is null;
+    for v_place in
+        select min(d.id) as id, d.organisation, d.source_platform, d.source_location
+        from document d
+        where (d.id = p_document or d.duplicate_of = p_document) and d.source_location is not null
+          and d.superseded_at is null and d.deleted_at is null
+        group by d.organisation, d.source_platform, d.source_location
+        order by 1
+    loop
+        perform lock_versions(v_place.id);
+        perform replace_older(v_place.organisation, v_place.source_platform, v_place.source_location);
+    end loop;
+    perform wake_parent(v_document.parent_id);
+end $$;
+
+-- Lets a document that waited for its members go on as soon as none of them is under way.
+create or replace function holdfast.wake_parent(p_parent bigint) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+begin
+    if p_parent is not null and not exists (select from members_under_way(p_parent) m where m.under_way > 0) then
+        -- One that somebody claims or settles right now is not waiting.
+        perform requeue(array(
+            select j.id from pipeline_job j
+            where j.document_id = p_parent and j.state not in ('done', 'deadletter', 'cancelled')
+              and j.state = 'held' and j.hold_id is null
+            for update skip locked
+        ), clock());
+        perform wake();
+    end if;
+end $$;
+
+-- Locks a document and the other versions of its location, in one order for all who publish there.
+create or replace function holdfast.lock_versions(p_document bigint) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+begin
+    -- Twice: what took the place of a version while its lock was waited for shows only to the next statement.
+    for _ in 1..2 loop
+        perform from document
+        where id = p_document or id = any (array(
+            select v.id from document d
+            join document v on v.organisation = d.organisation and v.source_platform = d.source_platform
+                           and v.source_location = d.source_location and v.superseded_at is null and v.deleted_at is null
+            where d.id = p_document
+        ))
+        order by id
+        for update;
+    end loop;
+end $$;
+
+-- Of the versions of a location, leaves the newest that is finished and those that came after it.
+create or replace function holdfast.replace_older(p_organisation text, p_platform text, p_location text) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_newest record;
+    v_older bigint;
+begin
+    loop
+        select d.id, coalesce(d.version, d.id) as version into v_newest
+        from document d
+        where d.organisation = p_organisation and d.source_platform = p_platform and d.source_location = p_location
+          and d.superseded_at is null and d.deleted_at is null
+          and exists (
+              select from document c
+              where c.id = coalesce(d.duplicate_of, d.id) and c.searchable_at is not null
+                and c.superseded_at is null and c.deleted_at is null
+          )
+        order by 2 desc
+        limit 1;
+        select d.id into v_older
+        from document d
+        where d.organisation = p_organisation and d.source_platform = p_platform and d.source_location = p_location
+          and d.superseded_at is null and d.deleted_at is null and coalesce(d.version, d.id) < v_newest.version
+        order by coalesce(d.version, d.id)
+        limit 1;
+        exit when not found;
+        perform supersede(v_older, v_newest.id);
+    end loop;
+end $$;

@@ -1,0 +1,251 @@
+"""Deleting a document takes everything with it that was made of it, and says how much that was."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.artifacts.artifact import Artifact
+from holdfast.artifacts.store import ArtifactStore
+from holdfast.db.connection import Database
+from holdfast.errors import NetworkTimeout, NotFound
+from holdfast.publish.removal import Receipt, delete_document, purge_superseded
+from tests.artifacts.test_uses import use
+from tests.conftest import Clock
+from tests.engine.scenario import until_someone_waits_for_a_lock
+from tests.publish.library import Library, open_library
+
+CHUNK = """
+insert into holdfast.chunk
+    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+select $1, n, 'acme', lpad(n::text, 24, '0'), n, n + 1, 'text', 'hash', 'simple', '' from generate_series(1, $2) as n
+"""
+
+
+@pytest.fixture
+async def library(database: Database) -> Library:
+    return await open_library(database)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore((tmp_path / "artifacts").as_uri())
+
+
+async def keep(library: Library, store: ArtifactStore, document: int, **kinds: bytes) -> dict[str, Artifact]:
+    kept = {kind: store.put_bytes("acme", data) for kind, data in kinds.items()}
+    await use(library.database, document, **kept)
+    return kept
+
+
+async def delete(library: Library, store: ArtifactStore, document: int) -> Receipt:
+    return await delete_document(library.database, store, document, actor="ann")
+
+
+async def test_everything_that_was_made_of_it_goes_and_is_counted(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples", "a.txt")
+    kept = await keep(library, store, document, original=b"apples", text=b"text of apples")
+    await library.database.execute(CHUNK, document, 12)
+    receipt = await delete(library, store, document)
+    assert receipt == Receipt(documents=1, chunks=12, artifacts=2, bytes=20)
+    assert await library.answers() == []
+    assert not any(store.exists("acme", artifact) for artifact in kept.values())
+    for table in ("chunk", "artifact", "artifact_use"):
+        assert await library.database.fetchval(f"select count(*) from holdfast.{table}") == 0
+
+
+async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Library) -> None:
+    document = await library.add("apples")
+    for name, answer in {
+        "remove_from_graph": '{"entities": 2, "relations": 3}',
+        "remove_embeddings": '{"embeddings": 4}',
+        "remove_chunks": '{"chunks": 5}',
+        "remove_answers": '{"answers": 6}',
+    }.items():
+        await library.database.execute(
+            f"""
+            create table if not exists public.asked (id serial, name text);
+            grant all on public.asked, public.asked_id_seq to public;
+            create or replace function holdfast.{name}(p_document bigint) returns jsonb language sql as
+            $$ insert into public.asked (name) values ('{name}'); select '{answer}'::jsonb $$
+            """
+        )
+    counts = await library.database.fetchval("select holdfast.remove_derived($1)", document)
+    asked = [row["name"] for row in await library.database.fetch("select name from public.asked order by id")]
+    assert counts == {"entities": 2, "relations": 3, "embeddings": 4, "chunks": 5, "answers": 6}
+    assert asked == ["remove_from_graph", "remove_embeddings", "remove_chunks", "remove_answers"]
+
+
+async def test_what_is_left_is_a_tombstone_that_quotes_nothing(library: Library, store: ArtifactStore) -> None:
+    document = await library.take_in("apples", "a.txt")
+    await library.scenario.fail_once("publish", NetworkTimeout("while apples were read"))
+    receipt = await delete(library, store, document)
+    assert (receipt.documents, receipt.errors) == (1, 1)
+    tombstone = await library.document(document)
+    assert tombstone["deleted_at"] is not None
+    assert (tombstone["source_name"], tombstone["source_location"], tombstone["content_hash"]) == (
+        "deleted",
+        None,
+        None,
+    )
+    assert (tombstone["metadata"], tombstone["idempotency_key"], tombstone["last_failure"]) == ({}, None, None)
+    (job,) = await library.database.fetch("select * from holdfast.pipeline_job")
+    assert (job["state"], job["input"]) == ("cancelled", None)
+    assert "apples" not in str(dict(job))
+    assert await library.database.fetchval("select count(*) from holdfast.error_log") == 0
+
+
+async def test_a_job_at_work_is_cancelled_and_writes_nothing(library: Library, store: ArtifactStore) -> None:
+    document = await library.take_in("apples", "a.txt")
+    attempt = await library.scenario.claim_one("publish")
+    await delete(library, store, document)
+    assert set((await library.scenario.settle([attempt])).values()) == {"stale"}
+    assert await library.scenario.outcomes(attempt.job_id) == ["cancelled"]
+    assert await library.answers() == []
+
+
+async def test_attempts_stay(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples")
+    await delete(library, store, document)
+    assert await library.database.fetchval("select count(*) from holdfast.pipeline_phase") == 1
+
+
+async def test_it_is_written_to_the_audit_log_without_what_it_was(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples", "a.txt")
+    await delete(library, store, document)
+    row = await library.database.fetchrow("select * from holdfast.audit_log")
+    assert row is not None
+    assert (row["actor"], row["action"], row["reason"], row["after"]["documents"]) == (
+        "ann",
+        "delete",
+        f"document {document}",
+        1,
+    )
+    assert "apples" not in str(dict(row))
+
+
+async def test_a_second_time_it_is_not_found(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples")
+    await delete(library, store, document)
+    for gone in (document, 4711):
+        with pytest.raises(NotFound, match=f"no document {gone}"):
+            await delete(library, store, gone)
+
+
+async def test_of_two_who_delete_at_the_same_time_one_does(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples")
+    async with library.database.transaction() as connection:
+        await connection.execute("select holdfast.delete_document($1, 'ann')", document)
+        other = asyncio.ensure_future(delete(library, store, document))
+        await until_someone_waits_for_a_lock(library.database)
+    with pytest.raises(NotFound):
+        await other
+
+
+async def test_what_another_document_uses_stays(library: Library, store: ArtifactStore) -> None:
+    one, other = await library.add("apples"), await library.add("pears")
+    await keep(library, store, one, spans=b"[]", original=b"apples")
+    kept = await keep(library, store, other, spans=b"[]")
+    assert (await delete(library, store, one)).artifacts == 1
+    assert store.exists("acme", kept["spans"])
+
+
+async def test_what_was_put_again_since_waits_for_retention(library: Library, store: ArtifactStore) -> None:
+    """Someone may be about to use it."""
+    document = await library.add("apples")
+    kept = await keep(library, store, document, original=b"apples")
+    await asyncio.sleep(0.05)  # the clock of a file system ticks slowly
+    store.put_bytes("acme", b"apples")
+    receipt = await delete(library, store, document)
+    assert (receipt.artifacts, receipt.artifacts_waiting) == (0, 1)
+    assert store.exists("acme", kept["original"])
+
+
+async def test_what_is_young_waits_for_retention_while_others_work(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples")
+    kept = await keep(library, store, document, original=b"apples")
+    await library.take_in("pears")
+    await library.scenario.claim_one("publish")
+    assert (await delete(library, store, document)).artifacts_waiting == 1
+    assert store.exists("acme", kept["original"])
+
+
+async def test_what_is_old_goes_at_once_although_others_work(
+    library: Library, store: ArtifactStore, clock: Clock
+) -> None:
+    document = await library.add("apples")
+    await keep(library, store, document, original=b"apples")
+    await library.take_in("pears")
+    await library.scenario.claim_one("publish")
+    await clock.advance(hours=2)
+    assert (await delete(library, store, document)).artifacts == 1
+
+
+async def test_copies_of_its_content_go_with_it(library: Library, store: ArtifactStore) -> None:
+    document = await library.add("apples", "a.txt")
+    copy = await library.take_in("apples", "b.txt")
+    assert (await delete(library, store, document)).documents == 2
+    assert (await library.document(copy))["source_name"] == "deleted"
+
+
+async def test_a_copy_goes_alone(library: Library, store: ArtifactStore) -> None:
+    await library.add("apples", "a.txt")
+    copy = await library.take_in("apples", "b.txt")
+    assert (await delete(library, store, copy)).documents == 1
+    assert await library.answers() == [("apples", "a.txt")]
+
+
+async def test_its_parts_go_with_it_however_deep(library: Library, store: ArtifactStore) -> None:
+    archive = await library.add("archive", "z.zip")
+    inner = await library.add("inner", parent=archive)
+    deepest = await library.take_in("apples", parent=inner)
+    await library.take_in("apples", parent=archive)
+    await library.database.execute(CHUNK, deepest, 3)
+    receipt = await delete(library, store, archive)
+    assert (receipt.documents, receipt.chunks) == (4, 3)
+    assert await library.answers() == []
+    assert await library.scenario.states() == {"done": 3, "cancelled": 1}
+
+
+async def test_a_part_that_stands_elsewhere_too_goes_on_answering_there(library: Library, store: ArtifactStore) -> None:
+    archive = await library.add("archive", "z.zip")
+    member = await library.add("apples", parent=archive)
+    await library.take_in("apples", "apples.txt")
+    kept = await keep(library, store, member, original=b"apples")
+    assert (await delete(library, store, archive)).documents == 2
+    assert await library.answers() == [("apples", "apples.txt")]
+    assert store.exists("acme", kept["original"])
+
+
+async def test_deleted_content_may_come_again(library: Library, store: ArtifactStore) -> None:
+    await delete(library, store, await library.add("apples", "a.txt"))
+    await library.add("apples", "a.txt")
+    assert await library.answers() == [("apples", "a.txt")]
+
+
+async def test_replaced_versions_are_purged_when_they_are_old(
+    library: Library, store: ArtifactStore, clock: Clock
+) -> None:
+    old = await library.add("apples", "a.txt")
+    await keep(library, store, old, original=b"apples")
+    await library.database.execute(CHUNK, old, 7)
+    new = await library.add("pears", "a.txt")
+    await keep(library, store, new, original=b"pears")
+    await library.database.execute(CHUNK, new, 5)
+    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
+    await clock.advance(days=31)
+    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt(documents=1, chunks=7)
+    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
+    assert await library.database.fetchval("select count(*) from holdfast.chunk") == 5
+    assert await library.database.fetchval("select array_agg(document_id) from holdfast.artifact_use") == [new]
+
+
+async def test_a_replaced_version_that_is_still_worked_on_is_not_purged(library: Library, clock: Clock) -> None:
+    old = await library.take_in("apples", "a.txt")
+    await library.database.execute(CHUNK, old, 7)
+    await library.add("pears", "a.txt")
+    await clock.advance(days=31)
+    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
+    await library.finish(old)
+    assert (await purge_superseded(library.database, older_than=timedelta(days=30))).chunks == 7
