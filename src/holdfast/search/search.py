@@ -1,0 +1,123 @@
+"""Search over what was ingested: words and meaning together, with the place each passage came from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+
+from holdfast.db.connection import Database
+from holdfast.errors import InvalidInput
+from holdfast.providers.embedder import Embedder
+from holdfast.search.highlights import ranges_of, words_of
+from holdfast.search.hit import Found, Hit, Mode, Why
+from holdfast.search.question import Question
+from holdfast.standard import Place
+
+MOST_HITS = 200
+_MODES = ("fused", "words", "vectors")
+
+
+class Search:
+    """Finds passages of an organisation's searchable documents. Without an embedder by their words alone."""
+
+    def __init__(self, database: Database, embedder: Embedder | None) -> None:
+        self._database = database
+        self._embedder = embedder
+
+    async def find(
+        self,
+        question: str,
+        *,
+        organisation: str,
+        limit: int = 10,
+        mode: Mode = "fused",
+        source_platform: str | None = None,
+        source_location: str | None = None,
+        source_name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        document_id: int | None = None,
+    ) -> Found:
+        """The best passages. Raises InvalidInput for a question without words, or vectors asked for where none are.
+
+        Words are alternatives, rare ones weigh more; "phrases in quotes" must occur, -words must not. Only documents
+        that have all of `metadata` and fit the other filters are looked at.
+        """
+        if mode not in _MODES or not 1 <= limit <= MOST_HITS:
+            raise InvalidInput(f"search for 1 to {MOST_HITS} hits in mode {', '.join(_MODES)}, not {limit} in {mode!r}")
+        asked = Question.read(question)
+        filters = {
+            "source_platform": source_platform,
+            "source_location": source_location,
+            "source_name": source_name,
+            "metadata": dict(metadata) if metadata else None,
+            "document_id": document_id,
+        }
+        obstacle = None if mode == "words" else await self._obstacle()
+        if obstacle and mode == "vectors":
+            raise InvalidInput(f"cannot search by vectors: {obstacle}; search by words")
+        reached: Mode = "words" if obstacle else mode
+        rows = await self._database.fetch(
+            "select * from holdfast.find($1, $2, $3, $4, $5, $6)",
+            organisation,
+            asked.to_json(),
+            None if reached == "words" else await self._vector(asked),
+            reached,
+            {name: value for name, value in filters.items() if value is not None},
+            limit,
+        )
+        hits = await self._highlighted(asked, rows)
+        return Found(hits, reached, (f"found by words alone: {obstacle}",) if obstacle else ())
+
+    async def _obstacle(self) -> str | None:
+        """Why vectors cannot answer, or None when they can."""
+        if self._embedder is None:
+            return "no embedder is configured"
+        answering = await self._database.fetchrow("select name from holdfast.answering_embedder()")
+        if answering is None:
+            return "nothing has been embedded yet, or this PostgreSQL has no pgvector"
+        if answering["name"] != self._embedder.name:
+            return f'the vectors stored are of model "{answering["name"]}", not of "{self._embedder.name}"'
+        return None
+
+    async def _vector(self, asked: Question) -> list[float]:
+        assert self._embedder is not None
+        embedded = await self._embedder.embed([asked.words])
+        vector: list[float] = embedded.vectors[0].tolist()
+        return vector
+
+    async def _highlighted(self, asked: Question, rows: Sequence[asyncpg.Record]) -> tuple[Hit, ...]:
+        wanted: dict[str, set[str]] = {}
+        for configuration in {row["configuration"] for row in rows}:
+            words = set[str]().union(*(words_of(row["text"]) for row in rows if row["configuration"] == configuration))
+            matching = await self._database.fetch(
+                "select * from holdfast.words_to_highlight($1, $2, $3)", asked.to_json(), configuration, sorted(words)
+            )
+            wanted[configuration] = {row[0] for row in matching}
+        return tuple(
+            replace(_hit(row), highlights=ranges_of(row["text"], wanted[row["configuration"]])) for row in rows
+        )
+
+
+def _hit(row: asyncpg.Record) -> Hit:
+    return Hit(
+        document_id=row["document_id"],
+        ordinal=row["ordinal"],
+        chunk_id=row["chunk_id"],
+        title=str(row["metadata"].get("title") or row["source_name"]),
+        source_name=row["source_name"],
+        source_platform=row["source_platform"],
+        source_location=row["source_location"],
+        metadata=row["metadata"],
+        place=Place.from_json(row["place"]),
+        text=row["text"],
+        context=row["context"],
+        score=row["score"],
+        why=Why(
+            words_rank=row["words_rank"],
+            words_score=row["words_score"],
+            matched_words=tuple(row["matched"] or ()),
+            vector_rank=row["vector_rank"],
+            similarity=row["similarity"],
+        ),
+    )

@@ -1,0 +1,30 @@
+-- How much is known from these documents: their chunks and vectors, and the entities and relations they contributed to.
+create or replace function holdfast.knowledge_of(p_documents bigint[])
+returns table (chunks bigint, embeddings bigint, entities bigint, relations bigint)
+language plpgsql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+begin
+    select count(*) into chunks from chunk c where c.document_id = any (p_documents);
+    select count(distinct m.entity_id) into entities from entity_mention m where m.document_id = any (p_documents);
+    select count(distinct (r.subject_id, r.predicate, r.object_id)) into relations
+    from relation r where r.document_id = any (p_documents);
+    embeddings := 0;
+    -- The table exists only where vectors do.
+    if to_regclass('holdfast.embedding') is not null then
+        execute 'select count(*) from embedding e where e.document_id = any ($1)' into embeddings using p_documents;
+    end if;
+    return next;
+end $$;
+
+-- What these documents' owners should know though it stopped nothing: one row for each warning.
+create or replace function holdfast.warnings_of(p_documents bigint[])
+returns table (document_id bigint, source_name text, code text, message text)
+language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+    select d.id, d.source_name, w.warning ->> 'code', w.warning ->> 'message'
+    from document d
+    cross join lateral jsonb_path_query(d.metadata, '$.extracted.warnings[*]') with ordinality w(warning, n)
+    where d.id = any (p_documents)
+    order by d.id, w.n
+$$;
+
+grant execute on function holdfast.knowledge_of(bigint[]), holdfast.warnings_of(bigint[])
+to holdfast_worker, holdfast_api, holdfast_readonly;
