@@ -1,0 +1,266 @@
+"""Puts the parts together: the only place that knows every concrete class."""
+
+import asyncio
+import importlib
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import holdfast
+from holdfast.artifacts.checks import BrokenArtifact, missing_artifacts
+from holdfast.artifacts.retention import remove_unused
+from holdfast.assembly import Assembly
+from holdfast.db.connection import COMMAND_SECONDS, Database, connect
+from holdfast.db.migrations import Applied, migrate, pending
+from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
+from holdfast.engine import events
+from holdfast.engine.control import Control
+from holdfast.engine.doctor import Finding, Repair, examine, repair
+from holdfast.engine.overview import Overview
+from holdfast.engine.pipeline import Pipeline
+from holdfast.engine.queue import Queue
+from holdfast.engine.slots import Slots
+from holdfast.engine.worker import Pace, Worker
+from holdfast.errors import DatabaseUnusable, HoldfastError, InvalidInput
+from holdfast.graph.neighbourhood import Spoken, neighbourhood
+from holdfast.intake.intake import Intake
+from holdfast.providers.answers import remove_old_answers
+from holdfast.publish.removal import Receipt, delete_document, purge_superseded
+from holdfast.search.hit import Hit
+from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
+from holdfast.search.search import Search
+from holdfast.settings import Settings
+
+FUNCTIONS = Path(holdfast.__file__).parent
+# A worker claims, renews, sweeps and settles at the same time; with fewer connections these wait for each other.
+FEWEST_WORKER_CONNECTIONS = 4
+SHOWN_IDS = 20
+CLEAN_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Holdfast, connected to a migrated database."""
+
+    settings: Settings
+    database: Database
+    assembly: Assembly
+
+    @property
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """The built-in pipelines and those that the settings name."""
+        return _unique((self.assembly.documents(), *load_pipelines(self.settings.pipelines)))
+
+    @property
+    def search(self) -> Search:
+        """What finds passages."""
+        return Search(self.database, self.assembly.embedder)
+
+    def intake(self, pipeline: str) -> Intake:
+        """The way of documents into a pipeline."""
+        return self.assembly.intake(pipeline)
+
+    async def neighbourhood(self, organisation: str, hits: Iterable[Hit]) -> list[Spoken]:
+        """What passages that were found speak of, and what that stands next to."""
+        return await neighbourhood(self.database, organisation, [(hit.document_id, hit.ordinal) for hit in hits])
+
+    async def knowledge(self, document_ids: list[int]) -> Knowledge:
+        """How much is known from these documents."""
+        return await knowledge_of(self.database, document_ids)
+
+    async def warnings(self, document_ids: list[int]) -> list[dict[str, object]]:
+        """What the owners of these documents should know."""
+        return await warnings_of(self.database, document_ids)
+
+    @property
+    def overview(self) -> Overview:
+        """Every read-only question."""
+        return Overview(self.database)
+
+    def control(self, actor: str, *, on_progress: Callable[[int], None] | None = None) -> Control:
+        """The operators' verbs, audited under this name."""
+        return Control(self.database, actor, on_progress=on_progress)
+
+    async def delete(self, document_id: int, *, actor: str) -> Receipt:
+        """Remove a document and everything made from it, audited under this name."""
+        return await delete_document(self.database, self.assembly.store, document_id, actor=actor)
+
+    async def reindex(
+        self, model: str | None, *, organisation: str | None, on_progress: Callable[[Reindexed], None]
+    ) -> Reindexed:
+        """Embed everything with the model of that name, or the configured one, then let it answer searches."""
+        embedder = self.assembly.embedder if model is None else self.assembly.embedder_named(model)
+        return await reindex(self.database, embedder, organisation=organisation, on_progress=on_progress)
+
+    async def prune_vectors(self) -> int:
+        """Remove the vectors of models that answer no searches."""
+        return await remove_replaced(self.database)
+
+    async def clean(self) -> dict[str, int]:
+        """Remove what nobody needs any more, and count it. Safe at any time, by any number of callers."""
+        purged = await purge_superseded(self.database, older_than=timedelta(days=self.settings.superseded_days))
+        unused = await remove_unused(self.database, self.assembly.store)
+        return {
+            "replaced_versions": purged.documents,
+            "chunks": purged.chunks,
+            "artifacts": unused.count,
+            "bytes": unused.bytes,
+            "answers": await remove_old_answers(self.database),
+        }
+
+    async def keep_clean(self) -> None:
+        """Clean about once an hour until cancelled. Of many workers each takes its turn at another time."""
+        while True:
+            await asyncio.sleep(CLEAN_SECONDS * random.uniform(0.5, 1.5))
+            try:
+                events.cleaned(await self.clean())
+            except HoldfastError as error:
+                events.not_cleaned(error)
+
+    async def examine(self, *, deep: bool = False) -> list[Finding]:
+        """Prove the invariants; what comes back does not hold. `deep` reads every artifact of finished documents."""
+        broken = await missing_artifacts(self.database, self.assembly.store, deep=deep)
+        return [*await examine(self.database), *_artifact_findings(broken)]
+
+    async def repair(self, actor: str) -> list[Repair]:
+        """Mend what can be mended at any time, audited under this name."""
+        return await repair(self.database, actor=actor)
+
+    async def register(self) -> None:
+        """Make the configured pipelines known, so that documents can be submitted before any worker has run."""
+        await Queue(self.database).register(self.pipelines)
+
+    def worker(
+        self,
+        *,
+        only_pipelines: Iterable[str] = (),
+        only_phases: Iterable[str] = (),
+        concurrency: int | None = None,
+        grace_seconds: float = 30.0,
+    ) -> Worker:
+        """A worker for the configured pipelines. A name that fits none of them raises NotFound."""
+        pipelines = self.pipelines
+        if concurrency is not None:
+            pipelines = tuple(_with_concurrency(pipeline, concurrency) for pipeline in pipelines)
+        slots = Slots.serving(pipelines, only_pipelines=tuple(only_pipelines), only_phases=tuple(only_phases))
+        return Worker(self.database, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
+
+
+@asynccontextmanager
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Connect to a database that is ready for use; only the embedded one is migrated on the way."""
+    async with connect(settings) as database, AsyncExitStack() as resources:
+        await _make_ready(database, settings)
+        yield App(settings, database, Assembly(settings, database, resources))
+
+
+@asynccontextmanager
+async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
+    """The same, with connections for a worker: a database silent for longer than the lease counts as gone."""
+    size = max(settings.pool_size, FEWEST_WORKER_CONNECTIONS)
+    settings = settings.model_copy(update={"pool_size": size})
+    async with (
+        connect(settings, command_seconds=min(settings.lease_seconds, COMMAND_SECONDS)) as database,
+        AsyncExitStack() as resources,
+    ):
+        await _make_ready(database, settings)
+        assembly = Assembly(settings, database, resources)
+        await resources.enter_async_context(assembly.children)
+        yield App(settings, database, assembly)
+
+
+async def migrate_database(settings: Settings) -> list[Applied]:
+    """Bring the configured database up to date and say what that took."""
+    async with connect(settings) as database:
+        return await migrate(database, functions=FUNCTIONS)
+
+
+async def pending_migrations(settings: Settings) -> list[Applied]:
+    """What `migrate_database` would apply."""
+    async with connect(settings) as database:
+        return await pending(database, functions=FUNCTIONS)
+
+
+def load_pipelines(names: Iterable[str]) -> tuple[Pipeline, ...]:
+    """The pipelines named as module:attribute, each a Pipeline or several of them.
+
+    Modules of the current directory can be named too.
+    """
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    return _unique(tuple(pipeline for name in names for pipeline in _named(name)))
+
+
+def _unique(pipelines: tuple[Pipeline, ...]) -> tuple[Pipeline, ...]:
+    known = [pipeline.name for pipeline in pipelines]
+    for name in known:
+        if known.count(name) > 1:
+            raise InvalidInput(f'two pipelines are named "{name}": rename one, or name it once in HOLDFAST_PIPELINES')
+    return pipelines
+
+
+def _named(name: str) -> list[Pipeline]:
+    module, _, attribute = name.partition(":")
+    try:
+        value = getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        # Whatever a module does while it is imported, the operator must learn which setting named it.
+        raise InvalidInput(
+            f'HOLDFAST_PIPELINES names "{name}", which cannot be loaded ({type(error).__name__}: {error}): '
+            "correct it or the module; the current directory and installed packages are searched"
+        ) from error
+    pipelines = [value] if isinstance(value, Pipeline) else value
+    if not isinstance(pipelines, list | tuple) or not all(isinstance(p, Pipeline) for p in pipelines):
+        raise InvalidInput(
+            f'HOLDFAST_PIPELINES names "{name}", which is {type(value).__name__}: '
+            "it must be a Pipeline or a list of them"
+        )
+    return list(pipelines)
+
+
+async def _make_ready(database: Database, settings: Settings) -> None:
+    if settings.database_url is None:
+        await migrate(database, functions=FUNCTIONS)
+        return
+    missing = await pending(database, functions=FUNCTIONS)
+    if missing:
+        names = ", ".join(applied.name for applied in missing)
+        raise DatabaseUnusable(f"the database is not migrated (missing: {names}): run `holdfast migrate`")
+
+
+def _artifact_findings(broken: list[BrokenArtifact]) -> list[Finding]:
+    if not broken:
+        return []
+    first = broken[0]
+    documents = tuple(dict.fromkeys(one.document_id for one in broken))
+    return [
+        Finding(
+            check="artifacts",
+            invariant="I16",
+            title="an artifact that a finished document needs is missing or damaged",
+            subject="document",
+            count=len(documents),
+            ids=documents[:SHOWN_IDS],
+            explanation=f"the {first.kind} {first.hash} of document {first.document_id} is {first.problem}",
+            mend="restore it from a backup of the store, or delete the document and ingest it again",
+            repairable=False,
+        )
+    ]
+
+
+def _with_concurrency(pipeline: Pipeline, concurrency: int) -> Pipeline:
+    return replace(pipeline, phases=tuple(replace(phase, concurrency=concurrency) for phase in pipeline.phases))
+
+
+def _pace(settings: Settings, grace_seconds: float) -> Pace:
+    return Pace(
+        heartbeat_seconds=settings.heartbeat_seconds,
+        lease_seconds=settings.lease_seconds,
+        sweep_seconds=settings.sweep_seconds,
+        poll_seconds=settings.poll_seconds,
+        drain_seconds=grace_seconds,
+    )

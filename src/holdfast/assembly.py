@@ -1,0 +1,220 @@
+"""Chooses the tools by the settings and puts them into the hands of the phases."""
+
+import os
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pydantic import SecretStr
+
+from holdfast.artifacts.store import ArtifactStore
+from holdfast.chunk.phase import Chunk
+from holdfast.chunk.section import Sizes
+from holdfast.db.connection import Database
+from holdfast.embed.phase import Embed
+from holdfast.engine.isolated_children import Children
+from holdfast.engine.isolation import Limits
+from holdfast.engine.pipeline import Pipeline
+from holdfast.errors import InvalidInput
+from holdfast.extract.phase import Extract, ExtractLimits
+from holdfast.extract.recordings import Recordings
+from holdfast.graph.adding import AddToGraph
+from holdfast.graph.by_model import ModelExtractor
+from holdfast.graph.extracting import ExtractGraph
+from holdfast.graph.mentions import MentionExtractor
+from holdfast.intake.addresses import Guard
+from holdfast.intake.fetching import Fetcher
+from holdfast.intake.intake import Intake
+from holdfast.intake.media_type import sniff_stream
+from holdfast.intake.phase import Store
+from holdfast.pipelines import Dealings, Rooms, documents
+from holdfast.providers.answers import Answers
+from holdfast.providers.deepgram import DeepgramModel, DeepgramTranscriber, deepgram_api
+from holdfast.providers.embedder import Embedder
+from holdfast.providers.gathering import Gathering
+from holdfast.providers.http import Endpoint, HttpApi
+from holdfast.providers.light import LightEmbedder
+from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
+from holdfast.providers.openai_model import ChatModel, OpenAIModel
+from holdfast.providers.openai_transcriber import OpenAITranscriber, TranscriptionModel
+from holdfast.providers.transcriber import Transcriber
+from holdfast.providers.usage import Prices
+from holdfast.providers.whisper import WhisperTranscriber
+from holdfast.publish.phase import Publish
+from holdfast.settings import Settings
+from holdfast.validate.phase import Validate
+from holdfast.validate.rules import Rules
+
+_MEGABYTE = 1 << 20
+_TRANSCRIPTION_SECONDS = 1500.0
+_DEEPGRAM_URL = "https://api.deepgram.com/v1"
+_OPENAI_URL = "https://api.openai.com/v1"
+
+
+class Assembly:
+    """The tools and the documents pipeline for one set of settings. Nothing is loaded or opened before it is used."""
+
+    def __init__(self, settings: Settings, database: Database, resources: AsyncExitStack) -> None:
+        self._settings = settings
+        self._database = database
+        self._resources = resources
+
+    @cached_property
+    def store(self) -> ArtifactStore:
+        """Where artifacts are."""
+        return ArtifactStore(self._settings.artifacts_url)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        return self._light_embedder() if self._settings.embedder == "light" else self._remote_embedder()
+
+    def embedder_named(self, name: str) -> Embedder:
+        """One of the embedders that the settings describe, by its kind or its full name."""
+        known = {"light": self._light_embedder(), "openai": self._remote_embedder()}
+        for kind, embedder in known.items():
+            if name in (kind, embedder.name):
+                return embedder
+        names = ", ".join(f"{kind} ({embedder.name})" for kind, embedder in known.items())
+        raise InvalidInput(f'the settings describe no embedder "{name}": name one of {names}')
+
+    def _light_embedder(self) -> Embedder:
+        return Gathering(LightEmbedder(), at_once=2)
+
+    def _remote_embedder(self) -> Embedder:
+        settings = self._settings
+        model = EmbeddingModel(
+            settings.embedder_model,
+            settings.embedder_dimension,
+            shortens=settings.embedder_shortens,
+            prices=Prices(settings.embedder_usd_per_million_tokens),
+        )
+        api = self._api("embedder", settings.embedder_base_url, settings.embedder_api_key)
+        return Gathering(OpenAIEmbedder(api, model), at_once=4)
+
+    @cached_property
+    def transcriber(self) -> Transcriber | None:
+        """What turns recordings into text, if anything does."""
+        settings = self._settings
+        key = settings.transcriber_api_key
+        match settings.transcriber:
+            case "openai":
+                endpoint = _endpoint("transcriber", settings.transcriber_base_url or _OPENAI_URL, key)
+                api = self._kept(HttpApi(replace(endpoint, seconds=_TRANSCRIPTION_SECONDS)))
+                name = settings.transcriber_model or "whisper-1"
+                return OpenAITranscriber(api, TranscriptionModel(name, settings.transcriber_usd_per_minute))
+            case "deepgram":
+                endpoint = _endpoint("transcriber", settings.transcriber_base_url or _DEEPGRAM_URL, key)
+                name = settings.transcriber_model or "nova-3"
+                model = DeepgramModel(name, settings.transcriber_usd_per_minute)
+                api = self._kept(deepgram_api(replace(endpoint, seconds=_TRANSCRIPTION_SECONDS)))
+                return DeepgramTranscriber(api, model)
+            case "whisper":
+                return self._whisper()
+            case "auto":
+                return self._whisper() if find_spec("faster_whisper") else None
+            case "none":
+                return None
+
+    @cached_property
+    def language_model(self) -> OpenAIModel | None:
+        """What situates chunks and finds facts, if one is configured."""
+        settings = self._settings
+        if settings.llm_base_url is None or settings.llm_model is None:
+            return None
+        prices = Prices(
+            settings.llm_usd_per_million_input_tokens,
+            settings.llm_usd_per_million_output_tokens,
+            settings.llm_usd_per_million_cached_tokens,
+        )
+        api = self._api("language model", settings.llm_base_url, settings.llm_api_key)
+        return OpenAIModel(api, ChatModel(settings.llm_model, prices, settings.llm_tokens_field))
+
+    def intake(self, pipeline: str) -> Intake:
+        """The way in."""
+        return Intake(self._database, self.store, pipeline=pipeline, most_bytes=self._most_bytes)
+
+    def documents(self) -> Pipeline:
+        """The documents pipeline with its tools."""
+        return documents(self._rooms(), self._dealings())
+
+    def _rooms(self) -> Rooms:
+        settings, database, store = self._settings, self._database, self.store
+        fetcher = Fetcher(Guard(allowed=frozenset(settings.allowed_hosts)))
+        answers = Answers(database)
+        limits = ExtractLimits(file_bytes=self._most_bytes, characters=settings.most_text_mb * _MEGABYTE)
+        return Rooms(
+            store=Store(store, database, fetcher, most_bytes=self._most_bytes),
+            extract=Extract(store, self.children, Recordings(self.transcriber, answers), sniff_stream, limits=limits),
+            validate=Validate(store, Rules(languages=frozenset(settings.languages))),
+            chunk=Chunk(
+                database,
+                store,
+                sizes=Sizes(settings.chunk_tokens, settings.chunk_overlap_tokens),
+                model=self._model_for("context"),
+                answers=answers,
+                calls_at_once=settings.llm_calls_at_once,
+            ),
+            embed=Embed(database, self.embedder),
+            extract_graph=ExtractGraph(
+                database,
+                store,
+                ModelExtractor(model, answers, calls_at_once=settings.llm_calls_at_once)
+                if (model := self._model_for("graph"))
+                else MentionExtractor(),
+            ),
+            add_to_graph=AddToGraph(database, store),
+            publish=Publish(database),
+        )
+
+    def _dealings(self) -> Dealings:
+        context, graph = self._model_for("context"), self._model_for("graph")
+        return Dealings(
+            transcriber=self.transcriber.provider if self.transcriber else None,
+            embedder=self.embedder.provider,
+            context_model=context.provider if context else None,
+            graph_model=graph.provider if graph else None,
+            extracting=_cores(),
+        )
+
+    @cached_property
+    def children(self) -> Children:
+        """The processes that open untrusted files; to be entered before a worker runs."""
+        limits = Limits(memory_mb=1536, cpu_seconds=600, wall_seconds=1500, file_mb=4096)
+        return Children(limits=limits, at_most=_cores(), hidden=self._hidden)
+
+    @property
+    def _hidden(self) -> tuple[Path, ...]:
+        """What an untrusted file must never see: every organisation's artifacts, and the database's files."""
+        folders = [self._settings.home]
+        if self._settings.artifacts_url.startswith("file://"):
+            folders.append(Path(unquote(urlsplit(self._settings.artifacts_url).path)))
+        return tuple(folders)
+
+    def _whisper(self) -> WhisperTranscriber:
+        return WhisperTranscriber(hidden=self._hidden, folder=self._settings.transcriber_folder, threads=_cores())
+
+    def _model_for(self, task: str) -> OpenAIModel | None:
+        return self.language_model if task in self._settings.llm_tasks else None
+
+    @property
+    def _most_bytes(self) -> int:
+        return self._settings.most_file_mb * _MEGABYTE
+
+    def _api(self, provider: str, base_url: str, key: SecretStr | None) -> HttpApi:
+        return self._kept(HttpApi(_endpoint(provider, base_url, key)))
+
+    def _kept(self, api: HttpApi) -> HttpApi:
+        self._resources.push_async_callback(api.close)
+        return api
+
+
+def _endpoint(provider: str, base_url: str, key: SecretStr | None) -> Endpoint:
+    return Endpoint(provider, base_url, key.get_secret_value() if key else None)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

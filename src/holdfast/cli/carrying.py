@@ -1,0 +1,194 @@
+"""Takes sources in and works until nothing is left to do for them."""
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.picture import Picture
+from holdfast.cli.request import Request
+from holdfast.intake.found import Found
+from holdfast.intake.intake import Result, Taken
+from holdfast.intake.sources.files import LeftOut
+from holdfast.intake.sources.watch import changes
+
+if TYPE_CHECKING:
+    from holdfast.app import App
+
+FAILED = ("failed", "deadletter")
+LOOK_SECONDS = 0.3
+# Looking at a hundred thousand jobs takes its time; most of it belongs to the work.
+LOOK_SHARE = 0.1
+# Whoever waits for a retry in a minute would rather have the prompt back.
+WORTH_WAITING = timedelta(seconds=15)
+# Whoever presses Ctrl-C wants the prompt back soon; what is given back costs no attempt.
+GRACE_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Intaken:
+    """What was taken in so far."""
+
+    taken: list[Taken] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def job_ids(self) -> list[int]:
+        """The jobs that were created, and those that found their document under way."""
+        known = (Result.DUPLICATE, Result.UNCHANGED)
+        return [one.job_id for one in self.taken if one.job_id is not None and one.result not in known]
+
+    @property
+    def refused(self) -> list[dict[str, str | None]]:
+        """What could not be taken in, and why."""
+        refused = [one for one in self.taken if one.result in (Result.TOO_LARGE, Result.UNREADABLE)]
+        unreadable = [line.rpartition(": ") for left in self.left_out for line in left.unreadable]
+        reasons = [(one.found.name, one.reason) for one in refused] + [(path, why) for path, _, why in unreadable]
+        return [{"name": name, "reason": reason} for name, reason in reasons]
+
+    @property
+    def failed_before(self) -> list[dict[str, object]]:
+        """Documents that have not changed since they failed."""
+        failed = [one for one in self.taken if one.result == Result.UNCHANGED and one.state in FAILED]
+        return [{"name": one.found.name, "job_id": one.job_id, "state": one.state} for one in failed]
+
+
+async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any]:
+    """Take everything in, work until it is done, and sum up. SIGINT and SIGTERM end it early and lose nothing."""
+    began_at, intaken = time.monotonic(), Intaken()
+    await app.register()
+    if request.wait:
+        interrupted = await _take_in_and_work(app, request, intaken, picture)
+    else:
+        interrupted = await _unless_told_to_stop(_take_in(app, request, intaken, picture), _nothing_more)
+    return {
+        **await _summary(app, intaken, waited=request.wait),
+        "seconds": time.monotonic() - began_at,
+        "interrupted": interrupted,
+    }
+
+
+async def _take_in_and_work(app: "App", request: Request, intaken: Intaken, picture: Picture) -> bool:
+    worker = app.worker(only_pipelines=(request.pipeline,), grace_seconds=GRACE_SECONDS)
+    working = asyncio.create_task(worker.run())
+
+    def stop() -> None:
+        picture.ending()
+        worker.stop()
+
+    async def watch() -> None:
+        watching = asyncio.create_task(_take_in_and_watch(app, request, intaken, picture))
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                await watching
+        finally:
+            watching.cancel()
+
+    told = False
+    try:
+        told = await _unless_told_to_stop(watch(), stop)
+    finally:
+        # A second stop would not let finish what runs.
+        if not told:
+            worker.stop()
+        await working
+    return told
+
+
+async def _unless_told_to_stop(work: Coroutine[Any, Any, None], on_signal: Callable[[], None]) -> bool:
+    """Do the work until it ends or a signal says so, and say whether one did."""
+    told = asyncio.Event()
+
+    def stop() -> None:
+        told.set()
+        on_signal()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    working, stopping = asyncio.create_task(work), asyncio.create_task(told.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            await working
+    finally:
+        stopping.cancel()
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+    return told.is_set()
+
+
+def _nothing_more() -> None:
+    """There is no worker to stop."""
+
+
+async def _take_in_and_watch(app: "App", request: Request, intaken: Intaken, picture: Picture) -> None:
+    taking = asyncio.create_task(_take_in(app, request, intaken, picture))
+    try:
+        await _watch(app, intaken, picture, taking)
+        await taking
+    finally:
+        taking.cancel()
+
+
+async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Picture) -> None:
+    intake = app.intake(request.pipeline)
+    organisation = request.organisation or app.settings.organisation
+
+    async def take(found: Iterable[Found]) -> None:
+        async for taken in intake.take_in(
+            found, organisation=organisation, metadata=request.metadata, priority=request.priority
+        ):
+            intaken.taken.append(taken)
+            picture.taken_in(len(intaken.taken))
+
+    await take(request.found(intaken.left_out))
+    if request.watch:
+        async for changed in changes(request.folders):
+            await take(changed)
+
+
+async def _watch(app: "App", intaken: Intaken, picture: Picture, taking: "asyncio.Task[None]") -> None:
+    """Keep the picture true until everything taken in is done, or waits for longer than anyone would."""
+    while True:
+        complete, began_at = taking.done(), time.monotonic()
+        rows = await app.overview.progress(intaken.job_ids)
+        picture.show(rows)
+        if complete and not _goes_on(rows):
+            return
+        await asyncio.sleep(max(LOOK_SECONDS, (time.monotonic() - began_at) / LOOK_SHARE))
+
+
+def _goes_on(rows: list[dict[str, Any]]) -> bool:
+    soon = datetime.now(UTC) + WORTH_WAITING
+    return any(
+        row["queued"] or row["working"] or (row["waiting"] and row["resumes_at"] and row["resumes_at"] < soon)
+        for row in rows
+    )
+
+
+async def _summary(app: "App", intaken: Intaken, *, waited: bool) -> dict[str, Any]:
+    family = await app.overview.family(intaken.job_ids)
+    document_ids = [job["document_id"] for job in family]
+    return {
+        "taken_in": Counter(taken.result for taken in intaken.taken),
+        "refused": intaken.refused,
+        "failed_before": intaken.failed_before,
+        "states": Counter(job["state"] for job in family),
+        "knowledge": asdict(await app.knowledge(document_ids)),
+        "warnings": await app.warnings(document_ids),
+        "phases": await app.overview.spent(intaken.job_ids),
+        "waiting": [_told(job) for job in family if waited and job["state"] == "held"],
+        "failures": [_told(job) for job in family if waited and job["state"] in FAILED],
+    }
+
+
+def _told(job: dict[str, Any]) -> dict[str, Any]:
+    fields = ("job_id", "document_id", "source_name", "phase", "state", "last_error", "next")
+    return {name: job[name] for name in fields}

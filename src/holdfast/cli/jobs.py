@@ -1,0 +1,77 @@
+"""`holdfast jobs`: lists jobs, page by page."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import options
+from holdfast.cli.columns import Row, dollars, identity, plain, since
+from holdfast.cli.output import answer, print_table
+from holdfast.cli.running import reported, run
+
+if TYPE_CHECKING:
+    from holdfast.engine.overview import JobFilter
+
+StatusName = Annotated[str | None, typer.Option("--status", help="Only jobs that have reached this status.")]
+Meta = Annotated[
+    list[str] | None, typer.Option("--meta", metavar="KEY=VALUE", help="Only documents with this metadata.")
+]
+Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on after the page that ended with this.")]
+
+EMPTY = "no job matches; documents are taken in with: holdfast submit"
+
+
+def jobs(
+    state: options.State = None,
+    status: StatusName = None,
+    pipeline: options.PipelineName = None,
+    phase: options.PhaseName = None,
+    component: options.Component = None,
+    category: options.CategoryName = None,
+    org: options.Organisation = None,
+    platform: options.Platform = None,
+    retryable: options.Retryable = None,
+    meta: Meta = None,
+    limit: options.Limit = 20,
+    cursor: Cursor = None,
+    as_json: options.Json = False,
+) -> None:
+    """List jobs, those of the newest documents first."""
+    with reported(as_json=as_json):
+        from holdfast.cli.submissions import metadata_of
+
+        metadata = metadata_of(meta or ())
+    narrowed: JobFilter = {
+        "state": state,
+        "status": status,
+        "pipeline": pipeline,
+        "phase": phase,
+        "component": component,
+        "category": category,
+        "organisation": org,
+        "platform": platform,
+        "retryable": retryable,
+        "metadata": metadata or None,
+    }
+    page = run(lambda app: app.overview.jobs(limit=limit, cursor=cursor, **narrowed), as_json=as_json)
+    answer(page, as_json=as_json, render=lambda: _print(page))
+
+
+def _print(page: Row) -> None:
+    print_table(COLUMNS, page["jobs"], empty=EMPTY)
+    if page["cursor"]:
+        print(f"\nmore with: --cursor {page['cursor']}")
+
+
+COLUMNS = (
+    identity("JOB", "job_id"),
+    plain("STATE", "state"),
+    plain("PIPELINE", "pipeline"),
+    plain("PHASE", "phase"),
+    plain("STATUS", "status"),
+    plain("ORG", "organisation"),
+    since("SUBMITTED", "submitted_at"),
+    dollars("COST", "total_cost_usd"),
+    plain("NAME", "source_name", flexible=True),
+    plain("NEXT", "next", flexible=True),
+)

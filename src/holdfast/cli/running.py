@@ -1,0 +1,80 @@
+"""Runs a command's question or act and turns what can go wrong into one clear line and an exit code."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from holdfast.errors import HoldfastError, UsageError
+
+if TYPE_CHECKING:
+    from holdfast.app import App
+
+Value = TypeVar("Value")
+
+WORK_FAILED = 1
+CALL_WAS_WRONG = 2
+INTERRUPTED = 130
+
+
+def run(ask: "Callable[[App], Awaitable[Value]]", *, as_json: bool = False) -> Value:
+    """Connect, ask, disconnect. Rendering comes after, so that a slow reader holds no connection."""
+    # The driver, the settings and the engine take longer to import than `--help` may take.
+    from holdfast.app import open_app
+    from holdfast.settings import load_settings
+
+    async def connected() -> Value:
+        async with open_app(load_settings()) as app:
+            return await ask(app)
+
+    return finish(connected, as_json=as_json)
+
+
+def finish(work: Callable[[], Awaitable[Value]], *, as_json: bool = False) -> Value:
+    """Run it to its end on an event loop, reporting expected errors."""
+
+    async def awaited() -> Value:
+        return await work()
+
+    with reported(as_json=as_json):
+        return asyncio.run(awaited())
+
+
+@contextmanager
+def reported(*, as_json: bool = False) -> Iterator[None]:
+    """Expected errors go to stderr without a traceback and end the command: 2 the call was wrong, 1 the work failed."""
+    try:
+        yield
+    except HoldfastError as error:
+        complain(str(error), code=_code(error), as_json=as_json)
+        raise typer.Exit(CALL_WAS_WRONG if isinstance(error, UsageError) else WORK_FAILED) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def complain(message: str, *, code: str, as_json: bool = False) -> None:
+    """Say on stderr what is wrong; stdout stays clean."""
+    if as_json:
+        print(json.dumps({"error": {"code": code, "message": message}}), file=sys.stderr)
+    else:
+        print(f"error: {message}", file=sys.stderr)
+
+
+def actor() -> str:
+    """Under which name the audit log keeps what this command does."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as containers have
+        return f"uid {os.getuid()}"
+
+
+def _code(error: HoldfastError) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()

@@ -1,0 +1,78 @@
+"""`holdfast search`: passages that answer a question, with the place each came from."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from holdfast.cli.options import Json
+from holdfast.cli.output import answer
+from holdfast.cli.running import reported, run
+
+if TYPE_CHECKING:
+    from holdfast.app import App
+
+Mode: TypeAlias = Literal["fused", "words", "vectors"]
+Question = Annotated[list[str], typer.Argument(metavar="QUESTION...", help="What you want to know.")]
+Organisation = Annotated[
+    str | None, typer.Option("--org", help="Whose documents to search; default: HOLDFAST_ORGANISATION.")
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="At most this many passages.")]
+By = Annotated[Mode, typer.Option("--by", help="fused (words and meaning), words or vectors.")]
+Platform = Annotated[str | None, typer.Option("--platform", help="Only documents from this source platform.")]
+Location = Annotated[str | None, typer.Option("--location", help="Only the source at this location.")]
+Name = Annotated[str | None, typer.Option("--name", help="Only sources of this name.")]
+Document = Annotated[int | None, typer.Option("--document", metavar="ID", help="Only this document.")]
+Meta = Annotated[
+    list[str] | None, typer.Option("--meta", metavar="KEY=VALUE", help="Only documents with this metadata.")
+]
+Graph = Annotated[bool, typer.Option("--graph", help="Add what the passages mention, and what that stands near.")]
+
+
+def search(
+    question: Question,
+    org: Organisation = None,
+    limit: Limit = 5,
+    by: By = "fused",
+    platform: Platform = None,
+    location: Location = None,
+    name: Name = None,
+    document: Document = None,
+    meta: Meta = None,
+    graph: Graph = False,
+    as_json: Json = False,
+) -> None:
+    """Find passages by words and by meaning.
+
+    "Phrases in quotes" must stand so; a word with - before it must not. Each passage says where it stands: the page,
+    the heading, the slide, the sheet or the minute.
+    """
+    with reported(as_json=as_json):
+        from holdfast.cli.submissions import metadata_of
+
+        metadata = metadata_of(meta or ()) or None
+
+    async def find(app: "App") -> dict[str, Any]:
+        organisation = org or app.settings.organisation
+        found = await app.search.find(
+            " ".join(question),
+            organisation=organisation,
+            limit=limit,
+            mode=by,
+            source_platform=platform,
+            source_location=location,
+            source_name=name,
+            metadata=metadata,
+            document_id=document,
+        )
+        around = await app.neighbourhood(organisation, found.hits) if graph else []
+        return {**found.to_json(), "graph": [asdict(spoken) for spoken in around]}
+
+    found = run(find, as_json=as_json)
+    _print(found, as_json=as_json)
+
+
+def _print(found: dict[str, Any], *, as_json: bool) -> None:
+    from holdfast.cli.passages import print_passages
+
+    answer(found, as_json=as_json, render=lambda: print_passages(found))

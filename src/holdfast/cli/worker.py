@@ -1,0 +1,101 @@
+"""`holdfast worker`: runs phases until it is told to stop or, with --drain, until nothing is left to do."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.running import finish
+
+if TYPE_CHECKING:
+    from holdfast.app import App
+    from holdfast.engine.worker import Worker
+    from holdfast.settings import Settings
+
+Pipelines = Annotated[
+    list[str] | None, typer.Option("--pipeline", help="Serve only this pipeline; repeat for several.")
+]
+Phases = Annotated[list[str] | None, typer.Option("--phase", help="Serve only this phase; repeat for several.")]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", min=1, max=10_000, help="How many jobs of each phase to run at once.")
+]
+Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is left to claim and nothing runs.")]
+Grace = Annotated[
+    float,
+    typer.Option("--grace-seconds", min=0, max=86_400, help="How long running jobs may finish when told to stop."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log successful attempts too.")]
+
+
+def worker(
+    pipeline: Pipelines = None,
+    phase: Phases = None,
+    concurrency: Concurrency = None,
+    drain: Drain = False,
+    grace_seconds: Grace = 30,
+    verbose: Verbose = False,
+) -> None:
+    """Run the phases of the configured pipelines.
+
+    Start as many as you like, on as many machines as you like. Ctrl-C or SIGTERM: claim nothing more, finish what
+    runs, give back uncharged what takes too long. A second one: give everything back at once.
+    """
+
+    async def work() -> None:
+        from holdfast.app import open_for_worker
+
+        settings = _settings(verbose=verbose)
+        async with open_for_worker(settings) as app:
+            running = app.worker(
+                only_pipelines=pipeline or (),
+                only_phases=phase or (),
+                concurrency=concurrency,
+                grace_seconds=grace_seconds,
+            )
+            with _kept_clean(app):
+                await _run(running, settings.lease_seconds, until_idle=drain)
+        _leave_what_hangs()
+
+    finish(work)
+
+
+@contextmanager
+def _kept_clean(app: "App") -> Iterator[None]:
+    """Have what nobody needs any more removed now and then while the block runs."""
+    cleaning = asyncio.create_task(app.keep_clean())
+    try:
+        yield
+    finally:
+        cleaning.cancel()
+
+
+def _settings(*, verbose: bool) -> "Settings":
+    import logging
+
+    from holdfast.cli.logs import configure_logs
+    from holdfast.settings import load_settings
+
+    settings = load_settings()
+    configure_logs(settings.log_format, level=logging.DEBUG if verbose else logging.INFO)
+    return settings
+
+
+async def _run(running: "Worker", lease_seconds: float, *, until_idle: bool) -> None:
+    from holdfast.cli.watchdog import watched
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.stop)
+    with watched(running, lease_seconds):
+        await running.run(until_idle=until_idle)
+
+
+def _leave_what_hangs() -> None:
+    """End now if a handler ignores its cancellation: its job is given back, and the loop would wait for it for ever."""
+    if len(asyncio.all_tasks()) > 1:
+        sys.stdout.flush()
+        os._exit(0)

@@ -1,0 +1,31 @@
+"""A folder of small documents for the command line to take in."""
+
+from pathlib import Path
+
+GATE = """# Lock keeper's notes
+
+## The gate
+
+The lower gate opens when the lamp on the pier turns green. Keep clear of the winch.
+
+## The ledger
+
+Anna Berg signs the ledger every evening at six.
+"""
+BREAD = """# Bakery
+
+Rye bread rests for twelve hours before it is baked. Anna Berg brings the flour on Mondays.
+"""
+
+
+def write_library(folder: Path) -> Path:
+    """Two good documents, a copy of one, one in an old encoding and one that is empty."""
+    folder.mkdir()
+    (folder / "bakery.md").write_text(BREAD)
+    (folder / "cafe.txt").write_bytes(
+        "The café on the quay closes at four in winter, and the terrace too.".encode("cp1252")
+    )
+    (folder / "copy.md").write_text(GATE)
+    (folder / "gate.md").write_text(GATE)
+    (folder / "zero.txt").write_bytes(b"")
+    return folder

@@ -1,0 +1,160 @@
+"""The commands that change something: what they did is said, and the exit code tells whether all of it was done."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.db.connection import Database
+from tests.cli.conftest import CommandLine
+
+
+def _state(holdfast: CommandLine, job_id: int) -> str:
+    return str(holdfast.succeed("show", str(job_id), "--json").json["state"])
+
+
+def test_retry_queues_the_jobs_named(seeded: CommandLine) -> None:
+    result = seeded.succeed("retry", "17", "18", "--json")
+
+    assert result.json == {"counts": {"queued": 2}, "ids": {"queued": [17, 18]}}
+    assert _state(seeded, 17) == "queued"
+
+
+def test_retry_says_which_jobs_it_left_and_exits_1(seeded: CommandLine) -> None:
+    result = seeded.run("retry", "1", "17")
+
+    assert result.code == 1
+    assert result.out == "1 queued again: job 17\n1 not changed (is done): job 1\n"
+
+
+def test_retry_by_filter_reaches_what_matches(seeded: CommandLine) -> None:
+    result = seeded.succeed("retry", "--category", "corrupt_input", "--json")
+
+    assert result.json["ids"] == {"queued": [17, 18]}
+
+
+def test_a_filter_that_matches_nothing_is_no_failure(seeded: CommandLine) -> None:
+    assert seeded.succeed("retry", "--org", "nobody").out == "no job matches: nothing to do\n"
+
+
+def test_dry_run_counts_and_changes_nothing(seeded: CommandLine) -> None:
+    answer = seeded.succeed("retry", "--all", "--dry-run", "--json").json
+
+    assert answer["would_change"] == 3
+    assert [(group["category"], group["jobs"]) for group in answer["groups"]] == [
+        ("corrupt_input", 2),
+        ("network_timeout", 1),
+    ]
+    assert _state(seeded, 17) == "failed"
+
+
+def test_reset_starts_over(seeded: CommandLine) -> None:
+    seeded.succeed("reset", "17")
+
+    assert seeded.succeed("show", "17", "--json").json["run"] == 2
+
+
+def test_cancel_ends_waiting_jobs(seeded: CommandLine) -> None:
+    assert seeded.succeed("cancel", "45", "--reason", "wrong upload").out == "1 cancelled: job 45\n"
+    assert _state(seeded, 45) == "cancelled"
+
+
+def test_requeue_stuck_names_what_it_took_back(seeded: CommandLine) -> None:
+    answer = seeded.succeed("requeue-stuck", "--phase", "embed", "--stuck-for-minutes", "5", "--json").json
+
+    assert answer == {"dry_run": False, "jobs": []}
+
+
+def test_a_hold_is_listed_until_it_is_released(seeded: CommandLine) -> None:
+    hold_id = seeded.succeed("hold", "--org", "acme", "--for", "2h", "--json").json["hold_id"]
+    assert hold_id in [hold["hold_id"] for hold in seeded.succeed("hold", "--list", "--json").json]
+
+    seeded.succeed("release", str(hold_id))
+
+    assert hold_id not in [hold["hold_id"] for hold in seeded.succeed("hold", "--list", "--json").json]
+
+
+def test_a_budget_is_set_for_one_organisation(seeded: CommandLine) -> None:
+    seeded.succeed("budget", "set", "enrichment", "2.50", "--org", "acme", "--time-zone", "Europe/Zurich")
+
+    budgets = seeded.succeed("budget", "--json").json
+    assert [(budget["organisation"], budget["limit_usd"]) for budget in budgets] == [(None, 5), ("acme", 2.5)]
+
+
+def test_submit_twice_with_one_key_is_one_job(holdfast: CommandLine) -> None:
+    first = holdfast.submit("report", "--key", "k")
+
+    assert holdfast.submit("report", "--key", "k") == first
+
+
+def test_submit_keeps_metadata_and_input(holdfast: CommandLine) -> None:
+    job_id = holdfast.submit("report", "--meta", "team=sales", "--meta", "sum=1=2", "--input", '{"pages": 3}')
+
+    holdfast.succeed("worker", "--drain")
+    job = holdfast.succeed("show", str(job_id), "--json").json
+    assert job["document"]["metadata"] == {"team": "sales", "sum": "1=2"}
+    assert job["attempts"][0]["input"] == {"pages": 3}
+
+
+def test_submit_reads_json_lines_in_batches(holdfast: CommandLine) -> None:
+    lines = "\n".join(json.dumps({"source_name": f"report-{number}"}) for number in range(2500))
+
+    answer = holdfast.succeed("submit", "reports", "--org", "acme", "--file", "-", "--json", stdin=lines).json
+
+    assert answer["counts"] == {"created": 2500}
+    assert len(answer["submissions"]) == 2500
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("nonsense", "line 2: not JSON"),
+        ("[1]", "line 2 is no JSON object"),
+        ('{"colour": "red"}', 'line 2 has the unknown field "colour"'),
+        ('{"metadata": {"a": "\\u0000"}}', "line 2: the value holds a NUL"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_of_its_batch_taken_in(
+    holdfast: CommandLine, tmp_path: Path, line: str, complaint: str
+) -> None:
+    file = tmp_path / "documents.jsonl"
+    file.write_text('{"source_name": "good"}\n' + line)
+
+    result = holdfast.run("submit", "reports", "--org", "acme", "--file", str(file))
+
+    assert result.code == 2
+    assert complaint in result.err
+    assert "0 documents before it were taken in" in result.err
+
+
+@pytest.fixture
+async def broken(seeded: CommandLine, database: Database) -> CommandLine:
+    """A job whose cost is not what its attempts cost."""
+    await database.execute("update holdfast.pipeline_job set total_cost_usd = 99 where id = 1")
+    return seeded
+
+
+def test_doctor_names_what_is_broken_and_exits_1(broken: CommandLine) -> None:
+    result = broken.run("doctor")
+
+    assert result.code == 1
+    assert "I11 is broken" in result.out
+    assert "job: 1" in result.out
+    assert "holdfast doctor --repair mends it" in result.out
+
+
+def test_doctor_mends_what_it_may(broken: CommandLine) -> None:
+    result = broken.succeed("doctor", "--repair", "--json")
+
+    assert [repair["ids"] for repair in result.json["repairs"]] == [[1]]
+    assert result.json["findings"] == []
+
+
+def test_migrate_twice_changes_nothing_the_second_time(empty_dsn: str) -> None:
+    holdfast = CommandLine({"HOLDFAST_DATABASE_URL": empty_dsn})
+    assert holdfast.run("migrate", "--check").code == 1
+
+    holdfast.succeed("migrate")
+
+    assert holdfast.succeed("migrate").out == "the database is up to date\n"
+    assert holdfast.succeed("migrate", "--check").out == "the database is up to date\n"

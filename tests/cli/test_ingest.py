@@ -1,0 +1,252 @@
+"""`holdfast ingest`: whatever it is given is carried to the end, and what is not is named."""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+
+from tests.cli.conftest import CommandLine, Result, common_desk
+from tests.cli.library import GATE, write_library
+from tests.conftest import Server
+from tests.intake.web import respond, web
+
+# Documents are embedded, and only this server has pgvector.
+pytestmark = pytest.mark.parametrize("server", ["embedded"], indirect=True)
+
+PHASES = ["store", "extract", "validate", "chunk", "embed", "graph_extract", "graph_add", "publish"]
+PAGE = b"<!doctype html><html><head><title>Ferry</title></head><body><p>The ferry leaves at noon.</p></body></html>"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A library that was taken in twice: once for programs, once, unchanged, for people."""
+
+    desk: CommandLine
+    first: Result
+    second: Result
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def ingested(server: Server, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ingested]:
+    folder = tmp_path_factory.mktemp("ingested")
+    write_library(folder / "library")
+    async with common_desk(server, template, folder) as desk:
+        first = desk.run("ingest", "library", "--meta", "team=quay", "--json")
+        yield Ingested(desk, first, desk.run("ingest", "library"))
+
+
+def test_a_folder_is_carried_to_the_end_and_summed_up_for_programs(ingested: Ingested) -> None:
+    summary = ingested.first.json
+
+    assert summary["taken_in"] == {"created": 4, "duplicate": 1}
+    assert summary["states"] == {"done": 3, "failed": 1}
+    assert [row["phase"] for row in summary["phases"]] == PHASES
+    assert summary["phases"][-1]["completed"] == 3
+    assert summary["knowledge"]["chunks"] == summary["knowledge"]["embeddings"] >= 3
+    assert summary["interrupted"] is False
+    assert ingested.first.err == ""
+
+
+def test_a_document_that_fails_is_named_with_its_category_and_what_next(ingested: Ingested) -> None:
+    (failure,) = ingested.first.json["failures"]
+
+    assert ingested.first.code == 1
+    assert (failure["source_name"], failure["phase"], failure["state"]) == ("zero.txt", "extract", "failed")
+    assert failure["last_error"]["category"] == "empty_text"
+    assert failure["next"] == "an operator must retry it: empty_text is permanent"
+
+
+def test_what_owners_should_know_is_told(ingested: Ingested) -> None:
+    (warning,) = ingested.first.json["warnings"]
+
+    assert warning["source_name"] == "cafe.txt"
+    assert "cp1252" in warning["message"]
+
+
+def test_what_is_unchanged_is_not_run_again_and_what_failed_before_is_named(ingested: Ingested) -> None:
+    text = ingested.second.out
+
+    assert ingested.second.code == 1
+    assert "taken in   5 unchanged\n" in text
+    assert "documents  nothing to do\n" in text
+    assert "Unchanged since they failed\n  zero.txt · job " in text
+    assert "holdfast retry" in text
+    assert "Phases" not in text
+
+
+async def test_only_what_changed_is_run_and_the_old_version_is_replaced(desk: CommandLine) -> None:
+    folder = write_library(desk.directory / "library")
+    (folder / "zero.txt").unlink()
+    desk.succeed("ingest", "library")
+    (folder / "gate.md").write_text(GATE.replace("green", "white"))
+    (folder / "third.md").write_text((folder / "bakery.md").read_text())
+
+    changed = desk.succeed("ingest", "library", "--json").json
+
+    assert changed["taken_in"] == {"unchanged": 3, "created": 1, "duplicate": 1}
+    assert [row["completed"] for row in changed["phases"]] == [1] * len(PHASES)
+    found = desk.succeed("search", "lamp on the pier", "--json").json["hits"]
+    assert {hit["source_name"]: "white" in hit["text"] for hit in found[:2]} == {"gate.md": True, "copy.md": False}
+
+
+def test_standard_input_is_a_document_under_the_name_it_is_given(desk: CommandLine) -> None:
+    summary = desk.run("ingest", "-", "--name", "notes.md", "--org", "acme", stdin=GATE)
+
+    assert summary.code == 0, summary.err
+    assert "1 new or changed" in summary.out
+    (job,) = desk.succeed("jobs", "--json").json["jobs"]
+    assert (job["source_name"], job["platform"], job["organisation"]) == ("notes.md", "stdin", "acme")
+    assert job["status"] == "complete"
+
+
+async def test_a_link_is_fetched_and_one_that_leads_nowhere_is_named(desk: CommandLine) -> None:
+    async with web() as site:
+        site.answers["/ferry.html"] = respond(PAGE, Content_Type="text/html")
+        links = (site.url("/ferry.html"), site.url("/gone.html"))
+        allowed = desk.with_settings(HOLDFAST_ALLOWED_HOSTS=site.host)
+        result = await asyncio.to_thread(allowed.run, "ingest", *links)
+
+    assert result.code == 1
+    assert "documents  1 done, 1 failed" in result.out or "documents  1 failed, 1 done" in result.out
+    assert "gone.html · job " in result.out
+    assert "source_gone" in result.out
+
+
+async def test_a_link_into_the_inner_network_is_not_followed(desk: CommandLine) -> None:
+    async with web() as site:
+        result = await asyncio.to_thread(desk.run, "ingest", site.url("/ferry.html"), "--json")
+        requests = list(site.requests)
+
+    assert result.code == 1
+    assert "HOLDFAST_ALLOWED_HOSTS" in result.json["failures"][0]["last_error"]["error"]
+    assert requests == []
+
+
+async def test_interrupted_it_loses_nothing_and_the_next_call_finishes(desk: CommandLine) -> None:
+    write_library(desk.directory / "library")
+    (desk.directory / "library" / "zero.txt").unlink()
+    async with web() as site:
+        asked = asyncio.Event()
+
+        async def hang(writer: asyncio.StreamWriter) -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        site.answers["/ferry.html"] = hang
+        allowed = desk.with_settings(HOLDFAST_ALLOWED_HOSTS=site.host)
+        with allowed.started("ingest", "library", site.url("/ferry.html")) as process:
+            await asyncio.wait_for(asked.wait(), 60)
+            process.send_signal(signal.SIGINT)
+            await asyncio.to_thread(_until_it_says, process, "Ctrl-C again")
+            process.send_signal(signal.SIGINT)
+            out, _ = await asyncio.to_thread(process.communicate, timeout=60)
+        site.answers["/ferry.html"] = respond(PAGE, Content_Type="text/html")
+        again = await asyncio.to_thread(allowed.run, "ingest", "library", site.url("/ferry.html"), "--json")
+        drained = await asyncio.to_thread(allowed.run, "worker", "--drain")
+
+    assert process.returncode == 130
+    assert "holdfast worker --drain" in out
+    assert again.code == 0, again.err
+    assert drained.code == 0
+    assert _states(desk) == ["complete"] * 4 + ["duplicate"]
+
+
+def _until_it_says(process: "subprocess.Popen[str]", words: str) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return
+    raise AssertionError(f"it never said {words!r}")
+
+
+def _states(desk: CommandLine) -> list[str]:
+    return sorted(job["status"] for job in desk.succeed("jobs", "--json").json["jobs"])
+
+
+MISTAKES = {
+    "nowhere.pdf": "there is no file or folder nowhere.pdf: correct the path",
+    "library --name x": "--name is what standard input is called",
+    "-": "standard input has no name of its own",
+    "note.md --watch": "--watch needs a folder to watch",
+    "library --watch --no-wait": "choose one",
+    "ftp://example.org/a.pdf": "give http or https",
+    "library --meta team": "write it as key=value",
+    "library --pipeline nonsense": 'there is no pipeline "nonsense": name one of documents',
+}
+
+
+@pytest.mark.parametrize("call", MISTAKES)
+def test_a_call_that_cannot_be_meant_exits_2_and_says_why(call: str, desk: CommandLine) -> None:
+    (desk.directory / "library").mkdir()
+    (desk.directory / "note.md").write_text(GATE)
+
+    result = desk.run("ingest", *call.split())
+
+    assert result.code == 2
+    assert result.err.startswith("error: ")
+    assert MISTAKES[call] in result.err
+    assert result.out == ""
+
+
+def test_a_file_beyond_the_limit_is_named_and_the_others_are_carried(desk: CommandLine) -> None:
+    (desk.directory / "gate.md").write_text(GATE)
+    with (desk.directory / "large.bin").open("wb") as file:
+        file.truncate((1 << 20) + 1)
+
+    result = desk.with_settings(HOLDFAST_MOST_FILE_MB="1").run("ingest", "gate.md", "large.bin")
+
+    assert result.code == 1
+    assert "taken in   1 new or changed, 1 too large\n" in result.out
+    assert "documents  1 done\n" in result.out
+    assert "Not taken in\n  large.bin\n" in result.out
+    assert "HOLDFAST_MOST_FILE_MB" in result.out
+
+
+def test_without_waiting_documents_are_left_to_workers_elsewhere(desk: CommandLine) -> None:
+    (desk.directory / "gate.md").write_text(GATE)
+
+    result = desk.succeed("ingest", "gate.md", "--no-wait", "--priority", "5")
+
+    assert "documents  1 queued\n" in result.out
+    desk.succeed("worker", "--drain")
+    assert _states(desk) == ["complete"]
+
+
+def test_a_watched_folder_gives_what_appears_in_it(desk: CommandLine) -> None:
+    folder = desk.directory / "inbox"
+    folder.mkdir()
+    with desk.started("ingest", "inbox", "--watch", "--json") as process:
+        (folder / "late.md").write_text(GATE)
+        _until(desk, ["complete"])
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert '"created": 1' in out
+
+
+def _until(desk: CommandLine, states: list[str]) -> None:
+    give_up_at = time.monotonic() + 60
+    while _states(desk) != states:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.2)
+
+
+def test_on_a_terminal_every_phase_has_a_bar_and_long_messages_wrap(desk: CommandLine) -> None:
+    write_library(desk.directory / "library")
+
+    seen = desk.on_terminal("ingest", "library", columns=46)
+
+    assert seen.code == 1
+    assert all(f"{phase} " in seen.text for phase in PHASES)
+    assert "━" in seen.text
+    assert "zero.txt has no content: zero bytes" in seen.text
+    summary = seen.text[seen.text.rindex("taken in   4 new or changed") :]
+    assert "an operator must retry it:" in summary
+    assert "…" not in summary
+    assert max(map(len, summary.splitlines())) <= 46

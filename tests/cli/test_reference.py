@@ -1,0 +1,94 @@
+"""docs/reference/cli.md is complete and true: no command or option is missing, and its examples run."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from holdfast.assembly import Assembly
+from holdfast.cli.examples import EXAMPLES
+from holdfast.cli.main import cli
+from holdfast.db.connection import Database
+from holdfast.engine.queue import Queue
+from holdfast.settings import Settings
+from tests.cli.conftest import HERE, CommandLine
+
+REFERENCE = (HERE.parents[1] / "docs" / "reference" / "cli.md").read_text()
+SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", REFERENCE, re.MULTILINE | re.DOTALL))
+# Other tests run these: they run until they are stopped, reach the open network, ask someone or need a service.
+ELSEWHERE = (
+    "holdfast worker",
+    "holdfast worker --pipeline documents --phase embed --concurrency 4",
+    "holdfast ingest ./inbox --watch",
+    "holdfast ingest report.pdf https://example.com/terms.html",
+    "holdfast delete 42",
+    "holdfast reindex --model openai",
+)
+
+
+def _commands(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command that can be called, by its full name; the root is none."""
+    if name:
+        yield name, command
+    for own_name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, f"{name} {own_name}".strip())
+
+
+COMMANDS = dict(_commands(typer.main.get_command(cli)))
+
+
+def _section(name: str) -> str:
+    match = re.search(rf"^### `holdfast {name}`\n(.*?)(?=^##|\Z)", REFERENCE, re.MULTILINE | re.DOTALL)
+    assert match is not None, f"docs/reference/cli.md has no section for `holdfast {name}`: add one"
+    return match[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_reference_with_all_its_options(name: str) -> None:
+    section = _section(name)
+
+    options = [spelling for option in COMMANDS[name].params for spelling in (*option.opts, *option.secondary_opts)]
+    missing = [spelling for spelling in options if spelling.startswith("-") and f"`{spelling}" not in section]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_its_examples_in_the_reference(name: str) -> None:
+    section = _section(name)
+
+    assert [example for example in EXAMPLES[name] if f"$ {example}\n" not in section] == []
+
+
+# Documents are embedded, and only this server has pgvector.
+@pytest.mark.parametrize("server", ["embedded"], indirect=True)
+@pytest.mark.parametrize("section", SECTIONS)
+async def test_every_example_in_the_reference_runs(
+    section: str, seeded: CommandLine, database: Database, tmp_path: Path
+) -> None:
+    shutil.copy(HERE / "sample.py", tmp_path)
+    (tmp_path / "library").mkdir()
+    for name in ("library/gate.md", "minutes-1.md", "minutes-2.md"):
+        (tmp_path / name).write_text(f"# {name}\n\nThe tidal gate opens at half tide; mooring fees are due in May.\n")
+    (tmp_path / "documents.jsonl").write_text('{"source_name": "a.pdf"}\n{"source_name": "b.pdf"}\n')
+    async with AsyncExitStack() as resources:
+        await Queue(database).register([Assembly(Settings(home=tmp_path), database, resources).documents()])
+    environment = {**seeded.environment, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    lines = [line for line in re.findall(r"^\$ (.*)$", SECTIONS[section], re.MULTILINE) if line not in ELSEWHERE]
+    await asyncio.to_thread(_try_all, lines, tmp_path, environment)
+
+
+def _try_all(lines: list[str], folder: Path, environment: dict[str, str]) -> None:
+    assert lines
+    for line in lines:
+        done = subprocess.run(
+            line, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.stderr or done.stdout}"

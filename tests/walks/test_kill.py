@@ -1,0 +1,101 @@
+"""A worker dies at every boundary of an attempt: its job goes on elsewhere, and nothing finished runs again."""
+
+import signal
+import time
+
+import pytest
+
+from tests.walks.conftest import Walks
+from tests.walks.worker_process import BOUNDARIES
+
+PHASES = ["first", "second", "third"]
+TAKEN_OVER_SECONDS = 15.0
+QUICK = {"heartbeat_seconds": 0.4, "lease_seconds": 2.0, "sweep_seconds": 0.4}
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+async def test_job_of_killed_worker_completes_elsewhere(walks: Walks, boundary: str) -> None:
+    (job_id,) = await walks.submit()
+    doomed = await walks.start(pause_at=boundary)
+    await doomed.says(boundary)
+    await walks.start()
+    await doomed.kill()
+    killed_at = time.monotonic()
+    await walks.until_state(job_id, "done")
+    assert time.monotonic() - killed_at < TAKEN_OVER_SECONDS
+
+    lost = [("second", "lost")] if boundary != "after_settle" else []
+    expected = [("first", "completed"), *lost, ("second", "completed"), ("third", "completed")]
+    # It may have claimed the third phase already, even begun it: that claim is lost like any other.
+    outcomes = await walks.outcomes(job_id)
+    third_lost = outcomes.count(("third", "lost"))
+    assert [outcome for outcome in outcomes if outcome != ("third", "lost")] == expected
+    assert third_lost <= (1 if boundary == "after_settle" else 0)
+    assert await walks.results(job_id) == PHASES
+    calls = walks.calls(job_id)
+    assert calls["first"] == 1
+    assert 1 <= calls["third"] <= 1 + third_lost
+    assert calls["second"] == (1 if boundary in ("after_claim", "after_settle") else 2)
+    job = await walks.database.fetchrow("select * from holdfast.pipeline_job where id = $1", job_id)
+    assert job is not None
+    assert (job["retry_count"], job["crash_count"]) == (0, 0)
+    charged = await walks.database.fetchval("select count(*) from holdfast.error_log where charged")
+    assert charged == 0
+
+
+async def test_stopped_worker_that_comes_back_writes_nothing(walks: Walks) -> None:
+    (job_id,) = await walks.submit(pause_seconds=0.5)
+    frozen = await walks.start(pause_at="mid_phase", **QUICK)
+    await frozen.says("mid_phase")
+    frozen.send(signal.SIGSTOP)
+    await walks.start(**QUICK)
+    await walks.until_state(job_id, "done")
+    outcomes = await walks.outcomes(job_id)
+
+    frozen.send(signal.SIGCONT)
+    (later,) = await walks.submit(pause_seconds=0)
+    await walks.until_state(later, "done")
+    assert frozen.running
+    assert await walks.outcomes(job_id) == outcomes
+    assert outcomes == [("first", "completed"), ("second", "lost"), ("second", "completed"), ("third", "completed")]
+    assert await walks.results(job_id) == PHASES
+
+
+async def test_worker_that_came_back_works_again_under_a_new_name(walks: Walks) -> None:
+    (job_id,) = await walks.submit(pause_seconds=0.5)
+    frozen = await walks.start(pause_at="mid_phase", **QUICK)
+    await frozen.says("mid_phase")
+    frozen.send(signal.SIGSTOP)
+    other = await walks.start(**QUICK)
+    await walks.until_state(job_id, "done")
+    await other.kill()
+    frozen.send(signal.SIGCONT)
+    (later,) = await walks.submit(pause_seconds=0)
+    await walks.until_state(later, "done")
+    workers = await walks.database.fetch(
+        "select id, lost_at from holdfast.worker where pid = $1 order by started_at", frozen.process.pid
+    )
+    assert len(workers) == 2
+    assert workers[0]["lost_at"] is not None
+    assert workers[1]["lost_at"] is None
+
+
+async def test_document_that_kills_its_workers_ends_as_dead_letter_and_its_neighbours_finish(walks: Walks) -> None:
+    neighbours = await walks.submit(20)
+    (deadly,) = await walks.submit(deadly=True)
+    workers = [await walks.start(**QUICK)]
+
+    async def settled() -> bool:
+        if not workers[-1].running or workers[-1].process.returncode is not None:
+            workers.append(await walks.start(**QUICK))
+        return not await walks.database.fetchval(
+            "select exists (select from holdfast.pipeline_job where state not in ('done', 'deadletter'))"
+        )
+
+    await walks.until(settled, 90)
+    states = await walks.database.fetch("select id, state, crash_count, last_error from holdfast.pipeline_job")
+    by_id = {row["id"]: row for row in states}
+    assert by_id[deadly]["state"] == "deadletter"
+    assert by_id[deadly]["crash_count"] == 3
+    assert by_id[deadly]["last_error"]["category"] == "worker_lost"
+    assert {by_id[job]["state"] for job in neighbours} == {"done"}
