@@ -1,0 +1,49 @@
+"""How much each benchmark does: enough to trust, or enough to see that it runs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Sizes of one run of all benchmarks."""
+
+    jobs: int
+    rounds: int
+    finished_jobs: int
+    backlog_jobs: int
+    claims: int
+    submissions: int
+    submitted_jobs: int
+    idle_seconds: float
+    isolated_calls: int
+    files: int
+    books: int
+
+
+FULL = Scale(
+    jobs=12_000,
+    rounds=3,
+    finished_jobs=1_000_000,
+    backlog_jobs=1_000_000,
+    claims=40,
+    submissions=300,
+    submitted_jobs=60_000,
+    idle_seconds=20.0,
+    isolated_calls=30,
+    files=500,
+    books=80,
+)
+
+QUICK = Scale(
+    jobs=4_000,
+    rounds=1,
+    finished_jobs=50_000,
+    backlog_jobs=100_000,
+    claims=15,
+    submissions=40,
+    submitted_jobs=10_000,
+    idle_seconds=4.0,
+    isolated_calls=8,
+    files=110,
+    books=12,
+)
