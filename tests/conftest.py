@@ -1,0 +1,222 @@
+"""Real servers for every test: one embedded, one external when HOLDFAST_TEST_DATABASE_URL names it."""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from holdfast.app import FUNCTIONS
+from holdfast.db.cluster import Cluster
+from holdfast.db.connection import Database, connect
+from holdfast.db.embedded import EmbeddedServer
+from holdfast.db.migrations import migrate
+from holdfast.settings import Settings
+from tests.endpoint import with_database
+from tests.once import once
+from tests.recycling import Recycling
+
+EXTERNAL_URL = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
+SERVERS = ["embedded", "external"] if EXTERNAL_URL else ["embedded"]
+# Where SQL is what is tested. Elsewhere the server makes no difference, and time is what the suite has least of.
+BOTH_SERVERS = ("chunk", "db", "engine", "graph", "intake", "publish", "search")
+
+# Outside pytest's own directory: that one is made private again by every new run, and the embedded server,
+# which does not run as root, would be locked out.
+RUN_HOME = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    shared = getattr(config, "workerinput", {}).get("run_home")
+    config.stash[RUN_HOME] = Path(shared or tempfile.mkdtemp(prefix="holdfast-tests-"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: "pytest.Config") -> None:
+    node.workerinput["run_home"] = str(node.config.stash[RUN_HOME])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return
+    run_home = config.stash[RUN_HOME]
+    if EXTERNAL_URL and (run_home / "external.done").exists():
+        asyncio.run(_drop(EXTERNAL_URL, _template_name(run_home)))
+    Cluster(run_home / "postgres").stop("immediate")
+    shutil.rmtree(run_home, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL that tests share; `dsn` is a superuser's."""
+
+    name: str
+    dsn: str
+    recycling: Recycling = field(default_factory=Recycling)
+
+    async def end(self) -> None:
+        for name in self.recycling.all_clean():
+            await _drop(self.dsn, name)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A file may hold the time of its making: named by its bytes, a test would have another name in each process."""
+    return argname if isinstance(val, bytes) and len(val) > 8 else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on the server that it names, or else on each in turn where its room asks for that."""
+    chosen = any("server" in str(mark.args[:1]) for mark in metafunc.definition.iter_markers("parametrize"))
+    if "server" in metafunc.fixturenames and not chosen:
+        room = metafunc.definition.path.relative_to(Path(__file__).parent).parts[0]
+        servers = SERVERS if room in BOTH_SERVERS else SERVERS[:1]
+        metafunc.parametrize("server", servers, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The server that the test asks for."""
+    if request.param == "external":
+        assert EXTERNAL_URL is not None
+        external = Server("external", EXTERNAL_URL)
+        yield external
+        asyncio.run(external.end())
+        return
+    embedded = EmbeddedServer(request.config.stash[RUN_HOME], durable=False)
+    embedded.join()
+    yield Server("embedded", embedded.dsn)
+    embedded.leave()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def template(server: Server, request: pytest.FixtureRequest) -> str:
+    """The name of a migrated database to copy, made once per run however many processes share it."""
+    run_home = request.config.stash[RUN_HOME]
+    name = _template_name(run_home)
+    with once(run_home / server.name) as first:
+        if first:
+            await _execute(server.dsn, f'create database "{name}"')
+            async with connect(Settings(database_url=with_database(server.dsn, name))) as database:
+                await migrate(database, functions=FUNCTIONS)
+    return name
+
+
+@pytest.fixture
+async def empty_dsn(server: Server) -> AsyncIterator[str]:
+    """A database of the test's own, with nothing in it."""
+    name = f"holdfast_test_{uuid.uuid4().hex}"
+    await _execute(server.dsn, f'create database "{name}"')
+    yield with_database(server.dsn, name)
+    await _drop(server.dsn, name)
+
+
+@pytest.fixture
+async def dsn(server: Server, template: str) -> AsyncIterator[str]:
+    """A migrated, empty database of the test's own."""
+    name = server.recycling.take()
+    if name is None:
+        name = f"holdfast_test_{uuid.uuid4().hex}"
+        await _execute(server.dsn, f'create database "{name}" template "{template}"')
+        await server.recycling.register(server.dsn, name)
+    yield with_database(server.dsn, name)
+    if not await server.recycling.give_back(server.dsn, name):
+        await _drop(server.dsn, name)
+
+
+@pytest.fixture
+async def guest(server: Server) -> AsyncIterator[str]:
+    """The name of a role that may log in and nothing else."""
+    name = f"holdfast_guest_{uuid.uuid4().hex}"
+    await _execute(server.dsn, f'create role "{name}" login')
+    yield name
+    await _execute(server.dsn, f'drop role "{name}"')
+
+
+@pytest.fixture
+async def database(dsn: str) -> AsyncIterator[Database]:
+    """Connections to the migrated database of the test's own."""
+    async with connect(Settings(database_url=dsn)) as database:
+        yield database
+
+
+class Clock:
+    """The database's clock, which moves on when told to."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def advance(self, **by: float) -> None:
+        """Move on, as in `advance(hours=12)`; real time passes besides."""
+        await self._database.execute("update public.test_clock set shift = shift + $1", timedelta(**by))
+
+
+@pytest.fixture
+async def clock(database: Database) -> Clock:
+    """The one time seam: every time the engine sees comes from holdfast.clock()."""
+    await database.execute(
+        """
+        create table public.test_clock (shift interval not null);
+        insert into public.test_clock values ('0');
+        grant select on public.test_clock to public;
+        create or replace function holdfast.clock() returns timestamptz
+        language sql volatile as $$ select clock_timestamp() + shift from public.test_clock $$;
+        """
+    )
+    return Clock(database)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnServer:
+    """An embedded server that one test may restart and kill."""
+
+    home: Path
+    server: EmbeddedServer
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(database_url=None, home=self.home)
+
+    def kill(self) -> None:
+        """SIGKILL for the postmaster; comes back when it is dead, its backends may still linger."""
+        assert self.server.pid is not None
+        os.kill(self.server.pid, signal.SIGKILL)
+        while self.server.pid is not None:
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def own_server() -> Iterator[OwnServer]:
+    """A private embedded server, joined by the test itself."""
+    home = Path(tempfile.mkdtemp(prefix="holdfast-own-"))
+    server = EmbeddedServer(home, durable=False)
+    server.join()
+    yield OwnServer(home, server)
+    server.leave()
+    Cluster(home / "postgres").stop("immediate")
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def _template_name(run_home: Path) -> str:
+    return f"holdfast_template_{run_home.name.rpartition('-')[2]}"
+
+
+async def _execute(dsn: str, sql: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(sql)
+    finally:
+        await connection.close()
+
+
+async def _drop(dsn: str, name: str) -> None:
+    await _execute(dsn, f'drop database if exists "{name}" with (force)')

@@ -1,0 +1,733 @@
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.artifact (
+    organisation text not null,
+    hash text not null,
+    size bigint not null,
+    stored_at timestamp with time zone not null,
+    constraint artifact_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
+    constraint artifact_size_check CHECK ((size >= 0)),
+    constraint artifact_pkey PRIMARY KEY (organisation, hash)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.artifact_use (
+    document_id bigint not null,
+    kind text not null,
+    organisation text not null,
+    hash text not null,
+    used_at timestamp with time zone not null,
+    constraint artifact_use_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint artifact_use_organisation_hash_fkey FOREIGN KEY (organisation, hash) REFERENCES holdfast.artifact(organisation, hash),
+    constraint artifact_use_pkey PRIMARY KEY (document_id, kind)
+);
+CREATE INDEX artifact_use_artifact ON holdfast.artifact_use USING btree (organisation, hash);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+-- view attempt with (security_invoker=true): job_id bigint, document_id bigint, organisation text, pipeline text, phase text, run integer, token bigint, phase_id bigint, parent_phase_id bigint, outcome text, attempt integer, worker_id text, started_at timestamp with time zone, ended_at timestamp with time zone, input jsonb, output jsonb, category text, error jsonb, cost_usd numeric, progress real
+
+-- read by nobody but the owner
+create table holdfast.audit_log (
+    id bigint not null generated always as identity,
+    at timestamp with time zone not null,
+    actor text not null,
+    action text not null,
+    job_id bigint,
+    reason text,
+    before jsonb,
+    after jsonb,
+    constraint audit_log_pkey PRIMARY KEY (id),
+    constraint audit_log_job_id_id_key UNIQUE (job_id, id)
+);
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON holdfast.audit_log FOR EACH ROW EXECUTE FUNCTION holdfast.refuse_change();
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.budget (
+    id bigint not null generated always as identity,
+    name text not null,
+    organisation text,
+    daily_limit_usd numeric not null default 5,
+    time_zone text not null default 'UTC'::text,
+    constraint budget_daily_limit_usd_check CHECK ((daily_limit_usd >= (0)::numeric)),
+    constraint budget_pkey PRIMARY KEY (id),
+    constraint budget_name_organisation_key UNIQUE NULLS NOT DISTINCT (name, organisation)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.budget_day (
+    budget_id bigint not null,
+    day date not null,
+    limit_usd numeric not null,
+    reserved_usd numeric not null default 0,
+    spent_usd numeric not null default 0,
+    overrun_usd numeric not null default 0,
+    refusals integer not null default 0,
+    constraint budget_day_limit_usd_check CHECK ((limit_usd >= (0)::numeric)),
+    constraint budget_day_overrun_usd_check CHECK ((overrun_usd >= (0)::numeric)),
+    constraint budget_day_refusals_check CHECK ((refusals >= 0)),
+    constraint budget_day_reserved_usd_check CHECK ((reserved_usd >= (0)::numeric)),
+    constraint budget_day_spent_usd_check CHECK ((spent_usd >= (0)::numeric)),
+    constraint budget_is_never_passed CHECK (((reserved_usd + spent_usd) <= limit_usd)),
+    constraint budget_day_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES holdfast.budget(id),
+    constraint budget_day_pkey PRIMARY KEY (budget_id, day)
+) with (fillfactor=50);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.budget_entry (
+    job_id bigint not null,
+    token bigint not null,
+    budget_id bigint not null,
+    day date not null,
+    reserved_usd numeric not null,
+    spent_usd numeric not null default 0,
+    overrun_usd numeric not null default 0,
+    settled_at timestamp with time zone,
+    constraint budget_entry_overrun_usd_check CHECK ((overrun_usd >= (0)::numeric)),
+    constraint budget_entry_reserved_usd_check CHECK ((reserved_usd >= (0)::numeric)),
+    constraint budget_entry_spent_usd_check CHECK ((spent_usd >= (0)::numeric)),
+    constraint budget_entry_budget_id_day_fkey FOREIGN KEY (budget_id, day) REFERENCES holdfast.budget_day(budget_id, day),
+    constraint budget_entry_job_id_fkey FOREIGN KEY (job_id) REFERENCES holdfast.pipeline_job(id),
+    constraint budget_entry_pkey PRIMARY KEY (job_id, token)
+);
+CREATE INDEX budget_entry_day ON holdfast.budget_entry USING btree (budget_id, day);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.chunk (
+    document_id bigint not null,
+    ordinal integer not null,
+    organisation text not null,
+    id text not null,
+    start_at bigint not null,
+    end_at bigint not null,
+    text text not null,
+    context text not null default ''::text,
+    place jsonb not null default '{}'::jsonb,
+    text_hash text not null,
+    tokens integer not null default (((octet_length(context) + octet_length(text)) + 3) / 4),
+    configuration regconfig not null,
+    words tsvector not null,
+    constraint chunk_check CHECK ((end_at > start_at)),
+    constraint chunk_id_check CHECK ((id ~ '^[0-9a-f]{24}$'::text)),
+    constraint chunk_ordinal_check CHECK ((ordinal >= 0)),
+    constraint chunk_place_check CHECK ((jsonb_typeof(place) = 'object'::text)),
+    constraint chunk_start_at_check CHECK ((start_at >= 0)),
+    constraint chunk_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint chunk_pkey PRIMARY KEY (document_id, ordinal)
+) with (toast_tuple_target=256);
+CREATE INDEX chunk_configuration ON holdfast.chunk USING btree (organisation, configuration);
+CREATE INDEX chunk_public ON holdfast.chunk USING btree (organisation, id);
+CREATE INDEX chunk_words ON holdfast.chunk USING gin (((words || array_to_tsvector(ARRAY[('organisation '::text || organisation)]))));
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.document (
+    id bigint not null generated by default as identity,
+    organisation text not null,
+    source_name text not null,
+    source_platform text not null default 'upload'::text,
+    source_location text,
+    content_hash text,
+    duplicate_of bigint,
+    parent_id bigint,
+    idempotency_key text,
+    metadata jsonb not null default '{}'::jsonb,
+    failure_state text,
+    failure_count integer not null default 0,
+    failures jsonb not null default '{}'::jsonb,
+    last_failure jsonb,
+    cool_down_until timestamp with time zone,
+    created_at timestamp with time zone not null,
+    version bigint,
+    searchable_at timestamp with time zone,
+    superseded_at timestamp with time zone,
+    superseded_by bigint,
+    purged_at timestamp with time zone,
+    deleted_at timestamp with time zone,
+    constraint document_content_hash_check CHECK (((length(content_hash) >= 1) AND (length(content_hash) <= 255))),
+    constraint document_failure_count_check CHECK ((failure_count >= 0)),
+    constraint document_failure_state_check CHECK ((failure_state = ANY (ARRAY['pending'::text, 'success'::text, 'permanent_failure'::text]))),
+    constraint document_idempotency_key_check CHECK (((length(idempotency_key) >= 1) AND (length(idempotency_key) <= 255))),
+    constraint document_metadata_check CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+    constraint document_organisation_check CHECK (((length(organisation) >= 1) AND (length(organisation) <= 255))),
+    constraint only_searchable_until_superseded CHECK (((superseded_at IS NULL) OR (superseded_by IS NOT NULL))),
+    constraint document_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES holdfast.document(id),
+    constraint document_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES holdfast.document(id),
+    constraint document_superseded_by_fkey FOREIGN KEY (superseded_by) REFERENCES holdfast.document(id),
+    constraint document_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX document_content ON holdfast.document USING btree (organisation, content_hash) WHERE ((duplicate_of IS NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL) AND (content_hash IS NOT NULL));
+CREATE INDEX document_duplicates ON holdfast.document USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
+CREATE UNIQUE INDEX document_idempotency ON holdfast.document USING btree (organisation, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX document_location ON holdfast.document USING btree (organisation, source_platform, source_location, id DESC) WHERE ((source_location IS NOT NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL));
+CREATE INDEX document_metadata ON holdfast.document USING gin (metadata jsonb_path_ops);
+CREATE INDEX document_organisation ON holdfast.document USING btree (organisation, id);
+CREATE INDEX document_parent ON holdfast.document USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+CREATE INDEX document_platform ON holdfast.document USING btree (source_platform, id);
+CREATE INDEX document_unpurged ON holdfast.document USING btree (superseded_at, id) WHERE ((superseded_at IS NOT NULL) AND (purged_at IS NULL) AND (deleted_at IS NULL));
+CREATE TRIGGER refuse_foreign_parent BEFORE INSERT OR UPDATE OF parent_id, organisation ON holdfast.document FOR EACH ROW WHEN ((new.parent_id IS NOT NULL)) EXECUTE FUNCTION holdfast.refuse_foreign_parent();
+CREATE TRIGGER refuse_other_organisation BEFORE UPDATE OF organisation ON holdfast.document FOR EACH ROW WHEN ((new.organisation IS DISTINCT FROM old.organisation)) EXECUTE FUNCTION holdfast.refuse_other_organisation();
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.embedder (
+    id smallint not null generated always as identity,
+    name text not null,
+    dimension integer not null,
+    active boolean not null default false,
+    closed_at timestamp with time zone,
+    created_at timestamp with time zone not null,
+    constraint embedder_check CHECK (((closed_at IS NULL) OR active)),
+    constraint embedder_dimension_check CHECK (((dimension >= 1) AND (dimension <= 16000))),
+    constraint embedder_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+    constraint embedder_pkey PRIMARY KEY (id),
+    constraint embedder_name_key UNIQUE (name)
+);
+CREATE UNIQUE INDEX embedder_active ON holdfast.embedder USING btree (active) WHERE active;
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.embedding (
+    document_id bigint not null,
+    ordinal integer not null,
+    embedder_id smallint not null,
+    organisation text not null,
+    text_hash text not null,
+    vector extensions.vector not null,
+    constraint embedding_document_id_ordinal_fkey FOREIGN KEY (document_id, ordinal) REFERENCES holdfast.chunk(document_id, ordinal) ON DELETE CASCADE,
+    constraint embedding_pkey PRIMARY KEY (document_id, ordinal, embedder_id)
+);
+CREATE INDEX embedding_text ON holdfast.embedding USING btree (organisation, embedder_id, text_hash);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.entity (
+    id bigint not null generated always as identity,
+    organisation text not null,
+    kind text not null,
+    name text not null,
+    normalised_name text not null,
+    constraint entity_kind_check CHECK (((length(kind) >= 1) AND (length(kind) <= 63))),
+    constraint entity_normalised_name_check CHECK (((length(normalised_name) >= 1) AND (length(normalised_name) <= 255))),
+    constraint entity_pkey PRIMARY KEY (id),
+    constraint entity_organisation_kind_normalised_name_key UNIQUE (organisation, kind, normalised_name)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.entity_mention (
+    entity_id bigint not null,
+    document_id bigint not null,
+    ordinal integer not null,
+    organisation text not null,
+    count integer not null,
+    constraint entity_mention_count_check CHECK ((count > 0)),
+    constraint entity_mention_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES holdfast.entity(id),
+    constraint entity_mention_pkey PRIMARY KEY (entity_id, document_id, ordinal)
+);
+CREATE INDEX entity_mention_chunk ON holdfast.entity_mention USING btree (document_id, ordinal);
+
+-- read by nobody but the owner
+create table holdfast.error_log (
+    id bigint not null generated always as identity,
+    at timestamp with time zone not null,
+    organisation text,
+    document_id bigint,
+    job_id bigint,
+    pipeline text,
+    phase text,
+    platform text,
+    component text,
+    category text not null,
+    error_type text,
+    error_code text,
+    message text not null,
+    attempt integer,
+    charged boolean,
+    fingerprint text not null,
+    constraint error_log_message_check CHECK ((length(message) <= 1000)),
+    constraint error_log_pkey PRIMARY KEY (id)
+);
+CREATE INDEX error_log_at ON holdfast.error_log USING btree (at);
+CREATE INDEX error_log_document ON holdfast.error_log USING btree (document_id, at);
+CREATE INDEX error_log_fingerprint ON holdfast.error_log USING btree (fingerprint, at);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.fair_share (
+    id bigint not null generated always as identity,
+    pipeline text not null,
+    organisation text not null,
+    last_vtime double precision not null,
+    constraint fair_share_pkey PRIMARY KEY (id)
+) with (fillfactor=50);
+CREATE INDEX fair_share_organisation ON holdfast.fair_share USING btree (pipeline, organisation);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.hold (
+    id bigint not null generated always as identity,
+    provider text,
+    organisation text,
+    pipeline text,
+    phase text,
+    budget text,
+    until timestamp with time zone not null,
+    reason text not null,
+    needs_usd numeric,
+    created_at timestamp with time zone not null,
+    created_by text not null,
+    released_at timestamp with time zone,
+    released_by text,
+    drained_at timestamp with time zone,
+    constraint hold_check CHECK ((num_nonnulls(provider, organisation, pipeline, phase, budget) > 0)),
+    constraint hold_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX hold_scope ON holdfast.hold USING btree (provider, organisation, pipeline, phase, budget) NULLS NOT DISTINCT WHERE (drained_at IS NULL);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+-- view job_progress with (security_invoker=true): job_id bigint, percent integer
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.maintenance (
+    only_row boolean not null default true,
+    cleaned_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+    constraint maintenance_only_row_check CHECK (only_row),
+    constraint maintenance_pkey PRIMARY KEY (only_row)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.migration (
+    number integer not null,
+    name text not null,
+    checksum text not null,
+    applied_at timestamp with time zone not null default clock_timestamp(),
+    constraint migration_pkey PRIMARY KEY (number)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.organisation (
+    name text not null,
+    weight double precision not null default 1,
+    constraint organisation_weight_check CHECK ((weight > (0)::double precision)),
+    constraint organisation_pkey PRIMARY KEY (name)
+);
+
+-- read by nobody but the owner
+create table holdfast.paid_answer (
+    organisation text not null,
+    key text not null,
+    document_id bigint not null,
+    answer jsonb not null,
+    cost_usd numeric not null,
+    kept_at timestamp with time zone not null,
+    constraint paid_answer_cost_usd_check CHECK (((cost_usd >= (0)::numeric) AND (cost_usd < 'Infinity'::numeric))),
+    constraint paid_answer_key_check CHECK ((key ~ '^[0-9a-f]{64}$'::text)),
+    constraint paid_answer_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint paid_answer_pkey PRIMARY KEY (organisation, key)
+);
+CREATE INDEX paid_answer_age ON holdfast.paid_answer USING btree (kept_at);
+CREATE INDEX paid_answer_document ON holdfast.paid_answer USING btree (document_id);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.phase (
+    pipeline text not null,
+    name text not null,
+    position integer not null,
+    retired_at timestamp with time zone,
+    resumes_from text not null,
+    queued_status text not null,
+    working_status text not null,
+    done_status text not null,
+    component text not null,
+    policy text not null,
+    limit_seconds double precision not null,
+    provider text,
+    budget text,
+    constraint phase_limit_seconds_check CHECK ((limit_seconds > (0)::double precision)),
+    constraint phase_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
+    constraint phase_position_check CHECK (("position" >= 0)),
+    constraint phase_pipeline_fkey FOREIGN KEY (pipeline) REFERENCES holdfast.pipeline(name),
+    constraint phase_policy_fkey FOREIGN KEY (policy) REFERENCES holdfast.policy(name),
+    constraint phase_pkey PRIMARY KEY (pipeline, name)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.pipeline (
+    name text not null,
+    version integer not null,
+    starts text not null,
+    front double precision not null default 0,
+    declaration jsonb not null,
+    registered_at timestamp with time zone not null,
+    constraint pipeline_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
+    constraint pipeline_version_check CHECK ((version > 0)),
+    constraint pipeline_pkey PRIMARY KEY (name)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.pipeline_job (
+    id bigint not null generated by default as identity,
+    document_id bigint not null,
+    organisation text not null,
+    pipeline text not null,
+    phase text not null,
+    run integer not null default 1,
+    status text not null,
+    state text not null,
+    priority smallint not null default 0,
+    vtime double precision not null,
+    token bigint not null default 0,
+    worker_id text,
+    started_at timestamp with time zone,
+    progress real,
+    progress_at timestamp with time zone,
+    ready_at timestamp with time zone,
+    hold_id bigint,
+    retry_count integer not null default 0,
+    max_retries integer not null default 3,
+    crash_count integer not null default 0,
+    last_retry_at timestamp with time zone,
+    retry_reason text,
+    error_code text,
+    error_meta jsonb,
+    last_error jsonb,
+    retried_phase_id bigint,
+    input jsonb,
+    total_cost_usd numeric not null default 0,
+    submitted_at timestamp with time zone not null,
+    queued_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    audit_id bigint,
+    constraint only_waiting_jobs_wait CHECK ((((ready_at IS NULL) OR (state = ANY (ARRAY['failed'::text, 'held'::text]))) AND ((hold_id IS NULL) OR (state = 'held'::text)))),
+    constraint pipeline_job_crash_count_check CHECK ((crash_count >= 0)),
+    constraint pipeline_job_max_retries_check CHECK ((max_retries >= 0)),
+    constraint pipeline_job_progress_check CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
+    constraint pipeline_job_retry_count_check CHECK ((retry_count >= 0)),
+    constraint pipeline_job_run_check CHECK ((run > 0)),
+    constraint pipeline_job_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'working'::text, 'failed'::text, 'held'::text, 'done'::text, 'deadletter'::text, 'cancelled'::text]))),
+    constraint pipeline_job_token_check CHECK ((token >= 0)),
+    constraint pipeline_job_total_cost_usd_check CHECK ((total_cost_usd >= (0)::numeric)),
+    constraint working_has_worker_and_start CHECK ((((state = 'working'::text) = (worker_id IS NOT NULL)) AND ((state = 'working'::text) = (started_at IS NOT NULL)) AND ((state <> 'working'::text) OR (token > 0)))),
+    constraint pipeline_job_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint pipeline_job_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES holdfast.hold(id),
+    constraint pipeline_job_id_audit_id_fkey FOREIGN KEY (id, audit_id) REFERENCES holdfast.audit_log(job_id, id),
+    constraint pipeline_job_pkey PRIMARY KEY (id)
+) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.1);
+CREATE INDEX pipeline_job_deadletter ON holdfast.pipeline_job USING btree (id) WHERE (state = 'deadletter'::text);
+CREATE INDEX pipeline_job_done ON holdfast.pipeline_job USING btree (pipeline, status, document_id, id) WHERE (state = 'done'::text);
+CREATE INDEX pipeline_job_due ON holdfast.pipeline_job USING btree (ready_at) WHERE ((state = ANY (ARRAY['failed'::text, 'held'::text])) AND (ready_at IS NOT NULL));
+CREATE INDEX pipeline_job_ended ON holdfast.pipeline_job USING btree (pipeline, phase, document_id, id) WHERE (state = ANY (ARRAY['deadletter'::text, 'cancelled'::text]));
+CREATE INDEX pipeline_job_failed ON holdfast.pipeline_job USING btree (((last_error ->> 'component'::text)), id) WHERE (state = 'failed'::text);
+CREATE INDEX pipeline_job_held ON holdfast.pipeline_job USING btree (hold_id) WHERE (state = 'held'::text);
+CREATE UNIQUE INDEX pipeline_job_live ON holdfast.pipeline_job USING btree (document_id, pipeline) WHERE (state <> ALL (ARRAY['done'::text, 'deadletter'::text, 'cancelled'::text]));
+CREATE INDEX pipeline_job_ready ON holdfast.pipeline_job USING btree (pipeline, phase, priority DESC, vtime, id) INCLUDE (queued_at) WHERE ((state = 'queued'::text) AND (crash_count < 2));
+CREATE INDEX pipeline_job_retryable ON holdfast.pipeline_job USING btree (((last_error ->> 'retryable'::text)), id) WHERE (state = 'failed'::text);
+CREATE INDEX pipeline_job_suspect ON holdfast.pipeline_job USING btree (pipeline, phase, priority DESC, vtime, id) WHERE ((state = 'queued'::text) AND (crash_count >= 2));
+CREATE INDEX pipeline_job_troubled ON holdfast.pipeline_job USING btree (pipeline, phase, state) WHERE (state = ANY (ARRAY['failed'::text, 'held'::text, 'deadletter'::text]));
+CREATE INDEX pipeline_job_working ON holdfast.pipeline_job USING btree (worker_id) WHERE (state = 'working'::text);
+CREATE TRIGGER refuse_illegal_move BEFORE UPDATE ON holdfast.pipeline_job FOR EACH ROW WHEN (((new.token < old.token) OR ((new.state <> old.state) AND (((old.state || ' '::text) || new.state) <> ALL (ARRAY['queued working'::text, 'queued failed'::text, 'queued done'::text, 'queued held'::text, 'queued cancelled'::text, 'working queued'::text, 'working done'::text, 'working failed'::text, 'working held'::text, 'working deadletter'::text, 'working cancelled'::text, 'failed queued'::text, 'failed done'::text, 'failed deadletter'::text, 'failed cancelled'::text, 'held queued'::text, 'held cancelled'::text])) AND (NOT ((old.state = ANY (ARRAY['deadletter'::text, 'cancelled'::text])) AND (new.state = 'queued'::text) AND (new.audit_id IS NOT NULL) AND (new.audit_id > COALESCE(old.audit_id, (0)::bigint))))))) EXECUTE FUNCTION holdfast.refuse_illegal_move();
+CREATE TRIGGER refuse_unknown_status_on_insert AFTER INSERT ON holdfast.pipeline_job REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION holdfast.refuse_unknown_status();
+CREATE TRIGGER refuse_unknown_status_on_update AFTER UPDATE ON holdfast.pipeline_job REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION holdfast.refuse_unknown_status();
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.pipeline_phase (
+    id bigint not null generated always as identity,
+    job_id bigint not null,
+    document_id bigint not null,
+    organisation text not null,
+    pipeline text not null,
+    phase text not null,
+    run integer not null,
+    token bigint not null,
+    parent_phase_id bigint,
+    outcome text not null,
+    attempt integer not null,
+    worker_id text not null,
+    started_at timestamp with time zone not null,
+    ended_at timestamp with time zone not null,
+    input jsonb,
+    output jsonb,
+    category text,
+    error jsonb,
+    cost_usd numeric not null default 0,
+    constraint pipeline_phase_check CHECK (((outcome = 'completed'::text) = (error IS NULL))),
+    constraint pipeline_phase_cost_usd_check CHECK ((cost_usd >= (0)::numeric)),
+    constraint pipeline_phase_outcome_check CHECK ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timeout'::text, 'lost'::text, 'released'::text, 'cancelled'::text]))),
+    constraint pipeline_phase_job_id_fkey FOREIGN KEY (job_id) REFERENCES holdfast.pipeline_job(id),
+    constraint pipeline_phase_parent_phase_id_fkey FOREIGN KEY (parent_phase_id) REFERENCES holdfast.pipeline_phase(id),
+    constraint pipeline_phase_pkey PRIMARY KEY (id),
+    constraint pipeline_phase_job_id_token_key UNIQUE (job_id, token)
+) with (autovacuum_vacuum_insert_scale_factor=0.1);
+CREATE UNIQUE INDEX pipeline_phase_completed ON holdfast.pipeline_phase USING btree (job_id, run, phase) WHERE (outcome = 'completed'::text);
+CREATE INDEX pipeline_phase_ended ON holdfast.pipeline_phase USING btree (ended_at);
+CREATE INDEX pipeline_phase_failed ON holdfast.pipeline_phase USING btree (ended_at) WHERE (outcome <> 'completed'::text);
+CREATE INDEX pipeline_phase_paid ON holdfast.pipeline_phase USING btree (ended_at) WHERE (cost_usd > (0)::numeric);
+CREATE INDEX pipeline_phase_parent ON holdfast.pipeline_phase USING btree (parent_phase_id) WHERE (parent_phase_id IS NOT NULL);
+CREATE INDEX pipeline_phase_retry ON holdfast.pipeline_phase USING btree (ended_at) WHERE (parent_phase_id IS NOT NULL);
+CREATE TRIGGER refuse_change BEFORE UPDATE ON holdfast.pipeline_phase FOR EACH ROW EXECUTE FUNCTION holdfast.refuse_change();
+CREATE TRIGGER refuse_delete BEFORE DELETE ON holdfast.pipeline_phase FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION holdfast.refuse_change();
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.pipeline_status (
+    pipeline text not null,
+    status text not null,
+    progress smallint not null,
+    constraint pipeline_status_progress_check CHECK (((progress >= '-1'::integer) AND (progress <= 100))),
+    constraint pipeline_status_pipeline_fkey FOREIGN KEY (pipeline) REFERENCES holdfast.pipeline(name),
+    constraint pipeline_status_pkey PRIMARY KEY (pipeline, status)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.policy (
+    name text not null,
+    two_level boolean not null default false,
+    declaration jsonb not null,
+    constraint policy_pkey PRIMARY KEY (name)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.policy_rule (
+    policy text not null,
+    category text not null,
+    charged boolean not null default true,
+    max_retries integer,
+    document_limit integer,
+    wait_seconds double precision[] not null default '{}'::double precision[],
+    jitter double precision not null default 0,
+    holds text,
+    hold_seconds double precision,
+    constraint policy_rule_document_limit_check CHECK ((document_limit > 0)),
+    constraint policy_rule_hold_seconds_check CHECK ((hold_seconds > (0)::double precision)),
+    constraint policy_rule_holds_check CHECK ((holds = ANY (ARRAY['retry_after'::text, 'budget_day'::text, 'release'::text]))),
+    constraint policy_rule_jitter_check CHECK (((jitter >= (0)::double precision) AND (jitter <= (1)::double precision))),
+    constraint policy_rule_max_retries_check CHECK ((max_retries >= 0)),
+    constraint policy_rule_wait_seconds_check CHECK (((0)::double precision <= ALL (wait_seconds))),
+    constraint policy_rule_policy_fkey FOREIGN KEY (policy) REFERENCES holdfast.policy(name) ON DELETE CASCADE,
+    constraint policy_rule_pkey PRIMARY KEY (policy, category)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.relation (
+    document_id bigint not null,
+    ordinal integer not null,
+    subject_id bigint not null,
+    predicate text not null,
+    object_id bigint not null,
+    organisation text not null,
+    maker text not null,
+    confidence real not null,
+    constraint relation_confidence_check CHECK (((confidence >= (0)::double precision) AND (confidence <= (1)::double precision))),
+    constraint relation_predicate_check CHECK (((length(predicate) >= 1) AND (length(predicate) <= 63))),
+    constraint relation_pkey PRIMARY KEY (document_id, ordinal, subject_id, object_id, predicate)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.schema_state (
+    key text not null,
+    checksum text not null,
+    constraint schema_state_pkey PRIMARY KEY (key)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.worker (
+    id text not null,
+    host text not null,
+    pid integer not null,
+    lanes jsonb not null default '[]'::jsonb,
+    started_at timestamp with time zone not null,
+    seen_at timestamp with time zone not null,
+    lost_at timestamp with time zone,
+    stopped_at timestamp with time zone,
+    constraint worker_id_check CHECK (((length(id) >= 1) AND (length(id) <= 255))),
+    constraint worker_pkey PRIMARY KEY (id)
+) with (fillfactor=50);
+
+create sequence holdfast.last_wake minvalue 0 start 0;
+
+-- function activate_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api
+-- function add_counts(p_one jsonb, p_other jsonb) returns jsonb
+-- function add_to_graph(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
+-- function answering_embedder() returns TABLE(name text, dimension integer), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function audit(p_actor text, p_action text, p_job holdfast.pipeline_job, p_reason text, p_after jsonb) returns bigint
+-- function begin_graph(p_job bigint, p_token bigint, p_chunks integer) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
+-- function budget_for(p_name text, p_organisation text) returns holdfast.budget
+-- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function check_timeouts(OUT updated_count bigint, OUT updated_jobs bigint[]) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function claim(p_worker text, p_lanes jsonb) returns TABLE(job_id bigint, token bigint, document_id bigint, organisation text, pipeline text, phase text, run integer, attempt integer, limit_seconds double precision, started_at timestamp with time zone, input jsonb, source_name text, source_platform text, source_location text, content_hash text, metadata jsonb), with its owner's rights, callable by holdfast_worker
+-- function claimed_for_graph(p_job bigint, p_token bigint) returns holdfast.pipeline_job
+-- function clean_up() returns void
+-- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function close_embedder() returns void, with its owner's rights, callable by holdfast_api
+-- function configurations_of(p_organisation text) returns SETOF regconfig
+-- function count_failure(p_document bigint, p_category text, p_permanent boolean, p_cool_down_until timestamp with time zone, p_error jsonb) returns void
+-- function current_documents(p_organisation text, p_platform text, p_pipeline text, p_locations text[]) returns TABLE(location text, document_id bigint, content_hash text, size bigint, job_id bigint, state text), with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function decide(p_policy text, p_category text, p_retry_count integer, p_document_failures integer, p_retry_after_seconds double precision, OUT action text, OUT charged boolean, OUT wait_seconds double precision, OUT max_retries integer, OUT document_permanent boolean, OUT holds text, OUT hold_seconds double precision) returns record
+-- function delete_document(p_document bigint, p_actor text) returns jsonb, with its owner's rights, callable by holdfast_api
+-- function demand_of(p_configuration regconfig, p_question jsonb) returns tsquery
+-- function document_under_claim(p_job bigint, p_token bigint) returns bigint
+-- function end_budget_holds(p_budget_id bigint, p_day date) returns void
+-- function end_failed(p_job holdfast.pipeline_job, p_outcome text, p_failure jsonb) returns text
+-- function ensure_vectors() returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function entities_in(p_items jsonb) returns TABLE(number bigint, ordinal integer, kind text, name text, normalised_name text, count integer)
+-- function entity_ids(p_organisation text, p_items jsonb) returns bigint[]
+-- function entity_neighbours(p_organisation text, p_entity bigint, p_limit integer) returns TABLE(rank bigint, kind text, name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function erase(p_document bigint, p_doomed bigint[], p_organisation text) returns jsonb
+-- function error_of(p_job holdfast.pipeline_job, p_component text, p_outcome text, p_action text, p_max_retries integer, p_retry_at timestamp with time zone, p_failure jsonb) returns jsonb
+-- function fail(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, retry_at timestamp with time zone), with its owner's rights, callable by holdfast_worker
+-- function find(p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function find_by_vector(p_organisation text, p_vector real[], p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
+-- function find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, score double precision, matched text[]), with its owner's rights
+-- function findable(p_document holdfast.document, p_filter jsonb) returns boolean
+-- function fingerprint(p_component text, p_category text, p_error_type text, p_message text) returns text, callable by holdfast_api, holdfast_readonly
+-- function finish_chunks(p_document bigint, p_count integer) returns void, with its owner's rights, callable by holdfast_worker
+-- function finish_embedding(p_document bigint, p_embedder smallint) returns void, with its owner's rights, callable by holdfast_worker
+-- function first_phase(p_pipeline text) returns holdfast.phase
+-- function forget_errors(p_document bigint) returns void
+-- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function front(p_pipeline text) returns double precision
+-- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[]) returns boolean
+-- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
+-- function graph_lock(p_organisation text) returns bigint
+-- function hash_of_embedded(p_context text, p_text text) returns text
+-- function heartbeat(p_worker text, p_jobs jsonb, OUT alive boolean, OUT stale jsonb) returns record, with its owner's rights, callable by holdfast_worker
+-- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
+-- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
+-- function index_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function input_of(p_job holdfast.pipeline_job, p_target holdfast.phase) returns jsonb
+-- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
+-- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
+-- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
+-- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
+-- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
+-- function living_copy(p_document bigint, p_rather bigint, p_except bigint[]) returns bigint
+-- function lock_for_ending(p_jobs bigint[]) returns void
+-- function lock_versions(p_document bigint) returns void
+-- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
+-- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
+-- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_api, holdfast_worker
+-- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
+-- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
+-- function nearest_index(p_embedder smallint) returns text
+-- function needed_artifacts(p_after_document bigint, p_after_kind text, p_limit integer) returns TABLE(document_id bigint, kind text, organisation text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
+-- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function next_budget_day(p_time_zone text) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function original_of(p_document bigint, p_hash text, p_pipeline text) returns bigint, with its owner's rights, callable by holdfast_worker
+-- function overview_attempts(p_jobs bigint[]) returns TABLE(job_id bigint, attempt_id bigint, retries_attempt_id bigint, pipeline text, phase text, run integer, token bigint, attempt integer, outcome text, worker_id text, started_at timestamp with time zone, ended_at timestamp with time zone, seconds double precision, progress real, input jsonb, output jsonb, category text, error jsonb, cost_usd numeric), callable by holdfast_api, holdfast_readonly
+-- function overview_audit(p_limit integer, p_job_id bigint) returns TABLE(audit_id bigint, at timestamp with time zone, actor text, action text, job_id bigint, reason text, before jsonb, after jsonb), with its owner's rights, callable by holdfast_api, holdfast_readonly
+-- function overview_backlog() returns TABLE(pipeline text, phase text, queued bigint, oldest_queued_seconds double precision, arrived_last_hour bigint, completed_last_hour bigint, growth_last_hour bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_budget_refusals(p_days integer) returns TABLE(day date, name text, organisation text, refusals integer, limit_usd numeric, spent_usd numeric), callable by holdfast_api, holdfast_readonly
+-- function overview_budgets() returns TABLE(name text, organisation text, day date, time_zone text, limit_usd numeric, reserved_usd numeric, spent_usd numeric, overrun_usd numeric, left_usd numeric, refusals integer, resets_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function overview_cards(p_jobs bigint[]) returns TABLE(job_id bigint, document_id bigint, organisation text, source_name text, platform text, pipeline text, phase text, run integer, status text, state text, percent integer, priority smallint, retry_count integer, max_retries integer, crash_count integer, worker_id text, started_at timestamp with time zone, retry_at timestamp with time zone, hold_id bigint, last_error jsonb, total_cost_usd numeric, submitted_at timestamp with time zone, queued_at timestamp with time zone, finished_at timestamp with time zone, next text), callable by holdfast_api, holdfast_readonly
+-- function overview_check_filter(p_filter jsonb) returns text[], callable by holdfast_api, holdfast_readonly
+-- function overview_costs(p_days integer) returns TABLE(organisation text, platform text, pipeline text, phase text, attempts bigint, cost_usd numeric, wasted_usd numeric), callable by holdfast_api, holdfast_readonly
+-- function overview_cursor(p_cursor text) returns bigint[], callable by holdfast_api, holdfast_readonly
+-- function overview_document(p_document_id bigint) returns TABLE(document_id bigint, organisation text, source_name text, platform text, source_location text, content_hash text, duplicate_of bigint, parent_id bigint, metadata jsonb, failure_state text, failure_count integer, failures jsonb, last_failure jsonb, cool_down_until timestamp with time zone, created_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function overview_documents(p_filter jsonb, p_before bigint) returns bigint[], callable by holdfast_api, holdfast_readonly
+-- function overview_done_jobs(p_filter jsonb, p_documents bigint[], p_limit integer, p_before bigint[]) returns TABLE(document_id bigint, job_id bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_durations(p_hours integer) returns TABLE(pipeline text, phase text, completed bigint, p50_seconds double precision, p95_seconds double precision, max_seconds double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_ended_jobs(p_filter jsonb, p_states text[], p_documents bigint[], p_limit integer, p_before bigint[], p_oldest bigint) returns TABLE(document_id bigint, job_id bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_errors_by(p_group text, p_days integer) returns TABLE(key text, errors bigint, charged bigint, documents bigint, first_at timestamp with time zone, last_at timestamp with time zone, component text, category text, example text), with its owner's rights, callable by holdfast_api, holdfast_readonly
+-- function overview_failure_rate_by_platform(p_days integer) returns TABLE(platform text, attempts bigint, failed bigint, failure_rate double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_family(p_jobs bigint[]) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
+-- function overview_first_job_since(p_since timestamp with time zone) returns bigint, callable by holdfast_api, holdfast_readonly
+-- function overview_health() returns TABLE(healthy boolean, problems text[], queued bigint, working bigint, failed bigint, held bigint, deadletter bigint, stuck bigint, oldest_queued_seconds double precision, completed_last_hour bigint, failed_last_hour bigint, error_rate double precision, workers bigint, holds bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_held_by(p_job holdfast.pipeline_job) returns text, callable by holdfast_api, holdfast_readonly
+-- function overview_holds() returns TABLE(hold_id bigint, provider text, organisation text, pipeline text, phase text, budget text, until timestamp with time zone, reason text, needs_usd numeric, created_at timestamp with time zone, created_by text, parked_jobs bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_jobs(p_filter jsonb, p_limit integer, p_cursor text) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
+-- function overview_keeps(p_job holdfast.pipeline_job, p_document holdfast.document, p_filter jsonb) returns boolean, callable by holdfast_api, holdfast_readonly
+-- function overview_limit(p_limit integer) returns integer, callable by holdfast_api, holdfast_readonly
+-- function overview_live_jobs(p_filter jsonb, p_states text[], p_documents bigint[], p_limit integer, p_before bigint[], p_oldest bigint) returns TABLE(document_id bigint, job_id bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_moment(p_moment timestamp with time zone) returns text, callable by holdfast_api, holdfast_readonly
+-- function overview_next(p_job holdfast.pipeline_job) returns text, callable by holdfast_api, holdfast_readonly
+-- function overview_pipelines() returns TABLE(name text, version integer, starts text, registered_at timestamp with time zone, phases jsonb), callable by holdfast_api, holdfast_readonly
+-- function overview_policies() returns TABLE(policy text, two_level boolean, category text, charged boolean, max_retries integer, document_limit integer, wait_seconds double precision[], jitter double precision, holds text, hold_seconds double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_progress(p_jobs bigint[]) returns TABLE(pipeline text, phase text, passed bigint, queued bigint, working bigint, waiting bigint, failed bigint, cancelled bigint, resumes_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function overview_queues() returns TABLE(pipeline text, phase text, queued bigint, working bigint, failed bigint, held bigint, deadletter bigint, oldest_queued_seconds double precision, workers bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_recent_failures(p_limit integer) returns TABLE(job_id bigint, document_id bigint, source_name text, organisation text, pipeline text, phase text, outcome text, attempt integer, category text, error text, failed_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function overview_recovery_by_category(p_days integer) returns TABLE(category text, retries bigint, recovered bigint, recovery_rate double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_repeat_offenders(p_times integer, p_days integer) returns TABLE(document_id bigint, source_name text, organisation text, platform text, fingerprint text, component text, category text, times bigint, first_at timestamp with time zone, last_at timestamp with time zone, error text), with its owner's rights, callable by holdfast_api, holdfast_readonly
+-- function overview_retries(p_days integer) returns TABLE(pipeline text, phase text, failures bigint, retries bigint, recovered bigint, recovery_rate double precision, average_wait_seconds double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_since(p_count integer, p_unit text) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function overview_spent(p_jobs bigint[]) returns TABLE(pipeline text, phase text, completed bigint, failed bigint, seconds double precision, cost_usd numeric), callable by holdfast_api, holdfast_readonly
+-- function overview_stuck(p_minutes integer) returns TABLE(job_id bigint, document_id bigint, source_name text, organisation text, pipeline text, phase text, worker_id text, started_at timestamp with time zone, progress real, progress_at timestamp with time zone, minutes double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_throughput(p_hours integer) returns TABLE(hour timestamp with time zone, pipeline text, phase text, completed bigint, failed bigint, uncharged bigint), callable by holdfast_api, holdfast_readonly
+-- function overview_top_failing(p_limit integer, p_days integer) returns TABLE(document_id bigint, source_name text, organisation text, platform text, failure_state text, failure_count integer, errors bigint, last_at timestamp with time zone, category text, error text), with its owner's rights, callable by holdfast_api, holdfast_readonly
+-- function overview_wait(p_hold holdfast.hold) returns text, callable by holdfast_api, holdfast_readonly
+-- function overview_workers() returns TABLE(worker_id text, condition text, host text, pid integer, lanes jsonb, working bigint, started_at timestamp with time zone, seen_at timestamp with time zone, ended_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function park(p_jobs bigint[], p_holds bigint[]) returns bigint[]
+-- function passage_of(p_chunk holdfast.chunk) returns text
+-- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
+-- function pick_suspect(p_pipeline text, p_phase text, p_worker text, p_holds bigint[]) returns bigint[]
+-- function place_hold(p_provider text, p_organisation text, p_pipeline text, p_phase text, p_budget text, p_until timestamp with time zone, p_reason text, p_by text, p_needs_usd numeric) returns bigint
+-- function place_phases(p_pipeline text, p_phases jsonb) returns void
+-- function preview_jobs(p_filter jsonb) returns TABLE(pipeline text, phase text, state text, category text, jobs bigint, usual_cost_usd numeric), callable by holdfast_api, holdfast_readonly
+-- function promote(p_batch integer) returns bigint
+-- function publish_document(p_document bigint) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function purge_superseded(p_before timestamp with time zone, p_limit integer) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function recall_answers(p_organisation text, p_keys text[]) returns TABLE(key text, answer jsonb), with its owner's rights, callable by holdfast_worker
+-- function record_attempt(p_job holdfast.pipeline_job, p_outcome text, p_ended_at timestamp with time zone, p_output jsonb, p_error jsonb, p_cost_usd numeric) returns bigint
+-- function refuse_bad_costs(p_items jsonb) returns void
+-- function refuse_bad_uses(p_items jsonb) returns void
+-- function refuse_change() returns trigger
+-- function refuse_foreign_parent() returns trigger
+-- function refuse_illegal_move() returns trigger
+-- function refuse_other_organisation() returns trigger
+-- function refuse_other_sizes(p_organisation text, p_items jsonb) returns void
+-- function refuse_unknown_status() returns trigger
+-- function register_embedder(p_name text, p_dimension integer, OUT id smallint, OUT takes_vectors boolean, OUT active_name text, OUT vector_type text) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function register_pipeline(p_declaration jsonb) returns text, with its owner's rights, callable by holdfast_worker
+-- function register_policy(p_declaration jsonb) returns void, with its owner's rights, callable by holdfast_worker
+-- function register_worker(p_worker text, p_host text, p_pid integer, p_lanes jsonb) returns void, with its owner's rights, callable by holdfast_worker
+-- function relations_in(p_items jsonb) returns TABLE(ordinal integer, subject bigint, predicate text, object bigint, maker text, confidence real)
+-- function release(p_hold_id bigint, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
+-- function remove_answers(p_document bigint) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function remove_chunks(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_derived(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_embeddings(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_from_graph(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_inactive_vectors(p_limit integer) returns integer, with its owner's rights, callable by holdfast_api
+-- function remove_old_answers() returns bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function remove_part_from_graph(p_document bigint, p_before integer) returns jsonb
+-- function reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
+-- function replace_older(p_organisation text, p_platform text, p_location text) returns void
+-- function replaced_above(p_document bigint) returns bigint
+-- function requeue(p_jobs bigint[], p_now timestamp with time zone) returns void
+-- function requeue_stuck(p_stuck_for_minutes integer, p_pipeline text, p_phase text, p_actor text) returns SETOF bigint, with its owner's rights, callable by holdfast_api
+-- function reroute() returns bigint
+-- function reserve_budget(p_job_id bigint, p_token bigint, p_amount_usd numeric, OUT granted boolean, OUT budget text, OUT left_usd numeric, OUT resets_at timestamp with time zone) returns record, with its owner's rights, callable by holdfast_worker
+-- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
+-- function set_budget(p_name text, p_daily_limit_usd numeric, p_organisation text, p_time_zone text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
+-- function settle(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, phase text), with its owner's rights, callable by holdfast_worker
+-- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
+-- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
+-- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
+-- function stop_worker(p_worker text) returns void, with its owner's rights, callable by holdfast_worker
+-- function store_chunks(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
+-- function store_duplicate(p_document bigint, p_original bigint, p_name text, p_hash text) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function store_embeddings(p_job bigint, p_token bigint, p_embedder smallint, p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function store_fetched(p_document bigint, p_name text, p_hash text, p_pipeline text) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function store_reindexed(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void, with its owner's rights, callable by holdfast_api
+-- function submit(p_pipeline text, p_items jsonb) returns TABLE(ordinal bigint, document_id bigint, job_id bigint, result text), with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function submit_again(p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns bigint
+-- function submit_duplicate(p_first holdfast.phase, p_original bigint, p_item jsonb, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
+-- function submit_known(p_first holdfast.phase, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
+-- function supersede(p_document bigint, p_by bigint) returns void
+-- function swap_places(p_one bigint, p_other bigint) returns void
+-- function sweep(p_lease_seconds double precision, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint) returns record, with its owner's rights, callable by holdfast_worker
+-- function take_for_embedding(p_job bigint, p_token bigint, p_embedder smallint, p_from integer, p_until integer) returns TABLE(ordinal integer, text_hash text, passage text), with its owner's rights, callable by holdfast_worker
+-- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
+-- function take_turns(p_pipeline text, p_organisation text, p_count bigint, p_front double precision, OUT first_vtime double precision, OUT step double precision) returns record
+-- function takes_vectors(p_embedder smallint) returns boolean
+-- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
+-- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
+-- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint
+-- function wake() returns void
+-- function wake_parent(p_parent bigint) returns void
+-- function warnings_of(p_documents bigint[]) returns TABLE(document_id bigint, source_name text, code text, message text), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function weakness(p_kind text) returns integer, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function with_parts(p_documents bigint[]) returns bigint[]
+-- function word_query(p_lexeme text) returns tsquery
+-- function word_shares() returns TABLE(lexeme text, share real)
+-- function words_asked(p_organisation text, p_question jsonb, p_rare integer) returns TABLE(place bigint, configuration regconfig, word text, lexeme text, query tsquery, demand tsquery, within tsquery, passages double precision, expected double precision, is_rare boolean, is_rarest boolean)
+-- function words_configuration(p_language text) returns regconfig
+-- function words_to_highlight(p_question jsonb, p_configuration regconfig, p_words text[]) returns SETOF text, with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function write_embeddings(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void

@@ -1,0 +1,16 @@
+"""The page about dependencies tells the truth."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_page_names_exactly_the_declared_dependencies() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"].get("optional-dependencies", {}).values()
+    groups = [project["project"]["dependencies"], *extras, *project["dependency-groups"].values()]
+    declared = {re.split(r"[\[<>=~! ]", line)[0] for group in groups for line in group}
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    assert set(re.findall(r"^\| ([a-z0-9-]+) \|", page, re.MULTILINE)) - {"package"} == declared

@@ -1,0 +1,275 @@
+"""The documentation is true: its code runs, its output comes back, and nothing public is missing from it."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from decimal import Decimal
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
+
+from holdfast.app import App, open_app
+from holdfast.assembly import Assembly
+from holdfast.db.connection import Database
+from holdfast.engine import policy
+from holdfast.engine.pipeline import Done, Phase, Pipeline
+from holdfast.engine.queue import Queue, Submission, submit
+from holdfast.engine.worker import Worker
+from holdfast.errors import Category, DatabaseUnusable
+from holdfast.settings import Settings
+from tests.endpoint import with_user
+from tests.markdown import PAGES, ROOT, Block, anchors, blocks, commands, links, says
+from tests.providers.stand_in import KEY, StandIn
+
+REFERENCE = ROOT / "docs" / "reference"
+# What these show is checked by the tests of what they describe.
+CHECKED_ELSEWHERE = {REFERENCE / "cli.md", ROOT / "docs" / "explanation" / "performance.md"}
+RUNNABLE = {"console", "python", "sql"}
+LIVE_PAGES = [
+    page for page in PAGES if page not in CHECKED_ELSEWHERE and any(b.language in RUNNABLE for b in blocks(page))
+]
+# What they do ends with vectors, and the external server has no pgvector.
+DOCUMENT_PAGES = [page for page in LIVE_PAGES if "holdfast ingest" in page.read_text()]
+OTHER_PAGES = [page for page in LIVE_PAGES if page not in DOCUMENT_PAGES]
+# As pages write them, for a service that cannot be shown.
+SERVICE_URL, SERVICE_KEY = "https://models.example/v1", "your-key"
+ROLES = ("holdfast_worker", "holdfast_api", "holdfast_readonly")
+
+
+class Reader:
+    """Does what a page says, in a folder with nothing but the sample library and on a database of its own."""
+
+    def __init__(self, folder: Path, dsn: str, service_url: str = SERVICE_URL) -> None:
+        self._folder = folder / "reader"
+        shutil.copytree(ROOT / "examples" / "library", self._folder / "examples" / "library")
+        self._dsn = dsn
+        self._meant = {"$HOLDFAST_DATABASE_URL": dsn, SERVICE_URL: service_url, SERVICE_KEY: KEY}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self._environment = kept | {
+            "PATH": path,
+            "HOLDFAST_DATABASE_URL": dsn,
+            "HOLDFAST_HOME": str(folder / "home"),
+            "HOLDFAST_LOG_FORMAT": "console",
+            "COLUMNS": "200",
+        }
+
+    def follow(self, page: Path) -> None:
+        """Run every block in order; the first that does not do what the page says fails the test."""
+        found = blocks(page)
+        for block, following in zip(found, [*found[1:], None], strict=True):
+            match block.language:
+                case "console":
+                    self._type(page, block)
+                case "python":
+                    self._python(page, block)
+                case "sql":
+                    expected = following.text if following and following.language == "text" else None
+                    self._ask(page, block, expected)
+
+    def _type(self, page: Path, block: Block) -> None:
+        for command in commands(block):
+            if command.text.startswith("export "):
+                name, _, value = command.text.removeprefix("export ").partition("=")
+                for written, meant in self._meant.items():
+                    value = value.replace(written, meant)
+                self._environment[name] = value
+                continue
+            printed, code = self._run(command.text)
+            where = f"{page.name}:{block.line}: $ {command.text}\n{printed}"
+            assert code == 0 or _shows_a_failure(command.output or ""), where
+            assert command.output is None or says(command.output, printed), where
+
+    def _python(self, page: Path, block: Block) -> None:
+        name = re.match(r"# (\w+\.py)\n", block.text)
+        if name:
+            (self._folder / name[1]).write_text(block.text)
+            return
+        (self._folder / "snippet.py").write_text(block.text)
+        printed, code = self._run("python snippet.py")
+        assert code == 0, f"{page.name}:{block.line}:\n{printed}"
+
+    def _run(self, command: str) -> tuple[str, int]:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self._folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        # How far it is, a slow machine says and a fast one does not.
+        return re.sub(r"^[\d,]+ taken in, .*\n", "", done.stdout, flags=re.MULTILINE), done.returncode
+
+    def _ask(self, page: Path, block: Block, expected: str | None) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            result = connection.pgconn.exec_(block.text.encode())  # the driver's own types would not look like psql's
+        where = f"{page.name}:{block.line}:\n"
+        assert result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK), where + result.error_message.decode()
+        assert expected is None or says(expected, _as_psql(result)), where + _as_psql(result)
+
+
+def _shows_a_failure(output: str) -> bool:
+    return output.startswith("error:") or "Failed\n" in output or "since they failed\n" in output
+
+
+def _as_psql(result: PGresult) -> str:
+    columns = range(result.nfields)
+    names = [(result.fname(column) or b"").decode() for column in columns]
+    rows = [[(result.get_value(row, column) or b"").decode() for column in columns] for row in range(result.ntuples)]
+    lines = [" | ".join(names), "-----", *(" | ".join(row) for row in rows)]
+    return "\n".join([*lines, f"({len(rows)} row{'s' * (len(rows) != 1)})"])
+
+
+@pytest.mark.parametrize("page", OTHER_PAGES, ids=lambda page: page.stem)
+def test_page_does_what_it_says(page: Path, dsn: str, tmp_path: Path) -> None:
+    Reader(tmp_path, dsn).follow(page)
+
+
+@pytest.mark.parametrize("server", ["embedded"], indirect=True)
+@pytest.mark.parametrize("page", DOCUMENT_PAGES, ids=lambda page: page.stem)
+async def test_page_about_documents_does_what_it_says(page: Path, dsn: str, tmp_path: Path) -> None:
+    async with StandIn() as service:
+        await asyncio.to_thread(Reader(tmp_path, dsn, service.base_url).follow, page)
+
+
+def test_the_tour_in_the_readme_is_what_the_example_prints() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "tour.py"],
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    (tour,) = [block.text for block in blocks(ROOT / "README.md") if block.language == "text"]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert says(tour, done.stdout), done.stdout
+
+
+def test_no_link_is_dead() -> None:
+    dead = [
+        f"{page.relative_to(ROOT)} → {path}{f'#{anchor}' if anchor else ''}"
+        for page in PAGES
+        for path, anchor in links(page)
+        if not _exists((page.parent / path) if path else page, anchor)
+    ]
+    assert dead == []
+
+
+def _exists(target: Path, anchor: str | None) -> bool:
+    return target.exists() and (anchor is None or anchor in anchors(target))
+
+
+async def test_every_function_a_role_may_call_is_in_the_reference(database: Database) -> None:
+    text = (REFERENCE / "sql.md").read_text()
+    rows = await database.fetch(
+        """
+        select distinct p.proname as name, coalesce(p.proargnames[:p.pronargs], '{}') as arguments
+        from pg_proc p, unnest($1::text[]) role
+        where p.pronamespace = 'holdfast'::regnamespace and has_function_privilege(role, p.oid, 'execute')
+        order by 1
+        """,
+        list(ROLES),
+    )
+    signatures = {row["name"]: f"{row['name']}({', '.join(row['arguments'])})" for row in rows}
+    # Parts of other functions are named without their arguments.
+    assert [sig for name, sig in signatures.items() if sig not in text and f"`{name}`" not in text] == []
+
+
+def test_every_setting_is_in_the_reference_with_its_default() -> None:
+    lines = (REFERENCE / "settings.md").read_text().splitlines()
+    rows = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in lines if line.startswith("| `HOLDFAST_")}
+    expected = {f"`HOLDFAST_{name.upper()}`": _shown(field.default) for name, field in Settings.model_fields.items()}
+    assert rows == expected
+
+
+def _shown(default: object) -> str:
+    match default:
+        case None | ():
+            return "-"
+        case tuple():
+            return f"`{','.join(default)}`"
+        case bool():
+            return f"`{str(default).lower()}`"
+    return f"`{default}`"
+
+
+async def test_every_status_of_documents_is_in_the_reference_with_its_percentage(database: Database) -> None:
+    async with AsyncExitStack() as resources:
+        documents = Assembly(Settings(), database, resources).documents()
+    lines = (REFERENCE / "states.md").read_text().splitlines()
+    rows = {line.split(" ")[1]: line for line in lines if line.startswith("| ")}
+    wrong = {
+        (phase.name, status)
+        for phase in documents.phases
+        for status in (phase.queued, phase.working or phase.name, phase.done)
+        if status and f"`{status}` ({documents.progress[status]} %)" not in rows[phase.name]
+    }
+    assert wrong == set()
+
+
+def test_every_category_is_in_the_reference_with_its_fate() -> None:
+    text = (REFERENCE / "failures.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (permanent|passes|waits|nobody's) \|", text, flags=re.MULTILINE))
+    assert set(rows) == {category.value for category in Category}
+    assert {name for name, fate in rows.items() if fate == "permanent"} == set(policy.PERMANENT)
+
+
+def test_every_policy_is_in_the_reference_with_its_patience() -> None:
+    text = (REFERENCE / "failures.md").read_text()
+    declared = [value for value in vars(policy).values() if isinstance(value, policy.Policy)]
+    assert [one.name for one in declared if _policy_row(one) not in text] == []
+
+
+def _policy_row(declared: policy.Policy) -> str:
+    usual = declared.rules[Category.UNKNOWN]
+    waits = ", ".join(f"{seconds:g}" for seconds in usual.wait_seconds) or "-"
+    return f"| `{declared.name}` | {waits} | {usual.max_retries} |"
+
+
+PIPELINE = Pipeline("noted", phases=(Phase(name="note", handler=lambda _: Done(), done="noted"),))
+ACTS: dict[str, Callable[[App], Awaitable[object]]] = {
+    "work": lambda app: Worker(app.database, [PIPELINE]).run(until_idle=True),
+    "submit": lambda app: submit(app.database, PIPELINE.name, [Submission(organisation="acme")]),
+    "ask": lambda app: app.overview.jobs(),
+    "act": lambda app: app.control("tester").set_budget("notes", Decimal(1)),
+    "examine": lambda app: app.examine(),
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [
+        ("holdfast_worker", {"work", "submit"}),
+        ("holdfast_api", {"submit", "ask", "act"}),
+        ("holdfast_readonly", {"ask"}),
+        ("holdfast_owner", set(ACTS)),
+    ],
+)
+async def test_role_may_do_what_the_page_about_roles_says(
+    role: str, allowed: set[str], database: Database, dsn: str, guest: str
+) -> None:
+    await Queue(database).register([PIPELINE])
+    await database.execute(f'grant {role} to "{guest}"')
+    async with open_app(Settings(database_url=with_user(dsn, guest))) as app:
+        done = {name for name, act in ACTS.items() if await _permitted(act(app))}
+    assert done == allowed
+
+
+async def _permitted(act: Awaitable[object]) -> bool:
+    try:
+        await act
+    except DatabaseUnusable:
+        return False
+    return True

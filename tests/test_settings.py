@@ -1,0 +1,79 @@
+"""Settings: read once, frozen, and clear about what is wrong."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from holdfast.errors import InvalidInput
+from holdfast.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def _no_file_of_the_developers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("holdfast.toml").write_text('pool_size = 3\nlog_format = "json"\n')
+    monkeypatch.setenv("HOLDFAST_POOL_SIZE", "5")
+    settings = load_settings()
+    assert (settings.pool_size, settings.log_format) == (5, "json")
+
+
+def test_pipelines_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_PIPELINES", "house.flows:documents, house.flows:mail")
+    assert load_settings().pipelines == ("house.flows:documents", "house.flows:mail")
+
+
+def test_pipelines_in_the_file_are_a_list() -> None:
+    Path("holdfast.toml").write_text('pipelines = ["house.flows:documents"]\n')
+    assert load_settings().pipelines == ("house.flows:documents",)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError):
+        load_settings().pool_size = 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HOLDFAST_POOL_SIZE", "many"),
+        ("HOLDFAST_POOL_SIZE", "0"),
+        ("HOLDFAST_POLL_SECONDS", "-1"),
+        ("HOLDFAST_LEASE_SECONDS", "3"),
+        ("HOLDFAST_LOG_FORMAT", "xml"),
+        ("HOLDFAST_PIPELINES", "house.flows"),
+        ("HOLDFAST_DATABASE_URL", "mysql://here"),
+        ("HOLDFAST_CONFIG", "absent.toml"),
+    ],
+)
+def test_bad_value_names_its_variable(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(InvalidInput, match=variable):
+        load_settings()
+
+
+def test_misspelt_key_in_the_file_is_named() -> None:
+    Path("holdfast.toml").write_text("pool_sise = 3\n")
+    with pytest.raises(InvalidInput, match=r"pool_sise in holdfast\.toml is not a setting"):
+        load_settings()
+
+
+def test_file_that_is_no_toml_is_named() -> None:
+    Path("holdfast.toml").write_text("pool_size 3\n")
+    with pytest.raises(InvalidInput, match=r"holdfast\.toml is not valid TOML"):
+        load_settings()
+
+
+def test_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_DATABASE_URL", "postgresql://ada:lovelace@db/holdfast")
+    assert "lovelace" not in repr(load_settings()) + str(load_settings())
+
+
+def test_password_is_not_shown_when_the_url_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_DATABASE_URL", "mysql://ada:lovelace@db/holdfast")
+    with pytest.raises(InvalidInput) as caught:
+        load_settings()
+    assert "lovelace" not in str(caught.value)
