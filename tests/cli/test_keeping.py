@@ -91,6 +91,9 @@ async def test_reindexing_switches_to_another_model_and_back(kept: CommandLine, 
     assert (await asyncio.to_thread(remote.succeed, "search", "lamp", "--json")).json["mode"] == "fused"
     left = (await asyncio.to_thread(described.succeed, "search", "lamp")).out
     assert left.startswith('note: found by words alone: the vectors stored are of model "')
+    unreachable = remote.with_settings(HOLDFAST_EMBEDDER_BASE_URL="http://127.0.0.1:9/v1")
+    without = (await asyncio.to_thread(unreachable.succeed, "search", "lamp")).out
+    assert without.startswith("note: found by words alone: embedder")
 
     back = await asyncio.to_thread(described.succeed, "reindex", "--model", "light", "--prune", "--json")
     assert (back.json["embedded"], back.json["active"]) == (0, True)

@@ -51,6 +51,14 @@ async def test_error_raised_by_our_sql_keeps_its_text(database: Database, state:
         )
 
 
+async def test_violated_constraint_does_not_quote_the_row(database: Database) -> None:
+    await database.execute("create table patient (note text check (length(note) < 20))")
+
+    with pytest.raises(asyncpg.CheckViolationError, match="violates check constraint") as refused:
+        await database.execute("insert into patient values ($1)", "diagnosed on 3 March")
+    assert "diagnosed" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -1,12 +1,13 @@
 """Finding passages by meaning, and by words and meaning together."""
 
+import asyncio
 from itertools import product
 
 import pytest
 
 from holdfast.db.connection import Database
 from holdfast.embed.reindex import reindex
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, NetworkTimeout
 from holdfast.providers.light import LightEmbedder
 from holdfast.search.hit import Found
 from holdfast.search.search import Search
@@ -116,6 +117,29 @@ async def test_vectors_of_another_model_are_not_compared(library: Library, searc
     assert 'of model "other"' in found.notes[0]
     with pytest.raises(InvalidInput, match="other"):
         await search.find("vessel", organisation="acme", mode="vectors")
+
+
+async def test_words_answer_while_the_embedder_cannot(library: Library, database: Database) -> None:
+    await library.add(SHIP)
+    await embed_all(database)
+    search = Search(database, CountingEmbedder(answers=0))
+    found = await search.find("vessel", organisation="acme")
+    assert (texts(found), found.mode) == ([SHIP], "words")
+    assert found.notes == ("found by words alone: the other side broke off",)
+    with pytest.raises(NetworkTimeout):
+        await search.find("vessel", organisation="acme", mode="vectors")
+
+
+async def test_words_answer_while_the_embedder_is_silent(
+    library: Library, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.search.search.EMBEDDING_SECONDS", 0.05)
+    await library.add(SHIP)
+    await embed_all(database)
+    silent = CountingEmbedder(meanwhile=lambda: asyncio.sleep(60))
+    found = await Search(database, silent).find("vessel", organisation="acme")
+    assert (texts(found), found.mode) == ([SHIP], "words")
+    assert "did not answer within" in found.notes[0]
 
 
 async def test_question_is_embedded_without_its_signs_and_exclusions(library: Library, database: Database) -> None:

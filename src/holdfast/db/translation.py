@@ -19,6 +19,7 @@ SHUT = {"57P01", "57P02", "57P03", "57P05"}  # shutting down, crashed, starting,
 IN_THE_WAY = {"40001", "40P01", "55P03", "57014"}  # another transaction: conflict, deadlock, lock or statement time-out
 UNAVAILABLE = frozenset(SHUT | IN_THE_WAY)
 UNUSABLE_CLASSES = ("28",)  # who we say we are
+VIOLATED_CLASS = "23"  # a constraint
 UNUSABLE = {
     "3D000": "correct the database's name in HOLDFAST_DATABASE_URL or create it",
     "42501": "grant it, or connect as a role that has it",
@@ -78,6 +79,8 @@ def _from_server(error: asyncpg.PostgresError) -> HoldfastError | None:
         return DatabaseUnusable(f"the database is not migrated: {error}; run `holdfast migrate`")
     if state in UNSTORABLE:
         return InvalidInput(f"a value cannot be stored: {_whole_text(error)}")
+    if state.startswith(VIOLATED_CLASS):
+        error.detail = None  # it quotes the row, perhaps somebody's document, and errors are kept and shown
     return None
 
 

@@ -1,5 +1,6 @@
 """Search over what was ingested: words and meaning together, with the place each passage came from."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import asyncpg
 
 from holdfast.db.connection import Database
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, NetworkTimeout, PhaseError
 from holdfast.providers.embedder import Embedder
 from holdfast.search.highlights import ranges_of, words_of
 from holdfast.search.hit import Found, Hit, Mode, Why
@@ -15,6 +16,7 @@ from holdfast.search.question import Question
 from holdfast.standard import Place
 
 MOST_HITS = 200
+EMBEDDING_SECONDS = 5.0  # who asks is waiting, and words answer meanwhile
 _MODES = ("fused", "words", "vectors")
 
 
@@ -38,8 +40,9 @@ class Search:
         metadata: Mapping[str, Any] | None = None,
         document_id: int | None = None,
     ) -> Found:
-        """The best passages. Raises InvalidInput for a question without words, or vectors asked for where none are.
+        """The best passages. Raises InvalidInput for a question without words, or for vectors where none are.
 
+        Where both are asked for and vectors cannot answer, words do and a note says why.
         Words are alternatives, rare ones weigh more; "phrases in quotes" must occur, -words must not. Only documents
         that have all of `metadata` and fit the other filters are looked at.
         """
@@ -53,36 +56,40 @@ class Search:
             "metadata": dict(metadata) if metadata else None,
             "document_id": document_id,
         }
-        obstacle = None if mode == "words" else await self._obstacle()
-        if obstacle and mode == "vectors":
-            raise InvalidInput(f"cannot search by vectors: {obstacle}; search by words")
-        reached: Mode = "words" if obstacle else mode
+        vector, notes = None, tuple[str, ...]()
+        if mode != "words":
+            try:
+                vector = await self._vector(asked)
+            except (InvalidInput, PhaseError) as obstacle:
+                if mode == "vectors":
+                    raise
+                notes = (f"found by words alone: {obstacle}",)
+        reached: Mode = "words" if vector is None else mode
         rows = await self._database.fetch(
             "select * from holdfast.find($1, $2, $3, $4, $5, $6)",
             organisation,
             asked.to_json(),
-            None if reached == "words" else await self._vector(asked),
+            vector,
             reached,
             {name: value for name, value in filters.items() if value is not None},
             limit,
         )
-        hits = await self._highlighted(asked, rows)
-        return Found(hits, reached, (f"found by words alone: {obstacle}",) if obstacle else ())
-
-    async def _obstacle(self) -> str | None:
-        """Why vectors cannot answer, or None when they can."""
-        if self._embedder is None:
-            return "no embedder is configured"
-        answering = await self._database.fetchrow("select name from holdfast.answering_embedder()")
-        if answering is None:
-            return "nothing has been embedded yet, or this PostgreSQL has no pgvector"
-        if answering["name"] != self._embedder.name:
-            return f'the vectors stored are of model "{answering["name"]}", not of "{self._embedder.name}"'
-        return None
+        return Found(await self._highlighted(asked, rows), reached, notes)
 
     async def _vector(self, asked: Question) -> list[float]:
-        assert self._embedder is not None
-        embedded = await self._embedder.embed([asked.words])
+        """The question as stored vectors are compared with it. Raises InvalidInput when none can be, or PhaseError."""
+        if self._embedder is None:
+            raise InvalidInput("no embedder is configured")
+        answering = await self._database.fetchrow("select name from holdfast.answering_embedder()")
+        if answering is None:
+            raise InvalidInput("nothing has been embedded yet, or this PostgreSQL has no pgvector")
+        if answering["name"] != self._embedder.name:
+            raise InvalidInput(f'the vectors stored are of model "{answering["name"]}", not of "{self._embedder.name}"')
+        try:
+            async with asyncio.timeout(EMBEDDING_SECONDS):
+                embedded = await self._embedder.embed([asked.words])
+        except TimeoutError:
+            raise NetworkTimeout(f"the embedder did not answer within {EMBEDDING_SECONDS:.0f} seconds") from None
         vector: list[float] = embedded.vectors[0].tolist()
         return vector
 
