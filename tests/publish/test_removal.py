@@ -249,3 +249,17 @@ async def test_a_replaced_version_that_is_still_worked_on_is_not_purged(library:
     assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
     await library.finish(old)
     assert (await purge_superseded(library.database, older_than=timedelta(days=30))).chunks == 7
+
+
+async def test_one_organisation_is_purged_at_a_time(library: Library) -> None:
+    newer = await library.add("pears")
+    await library.database.execute(
+        """
+        insert into holdfast.document (organisation, source_name, created_at, superseded_by, superseded_at)
+        select organisation, 'old', holdfast.clock(), $1, holdfast.clock() - interval '1 day' + n * interval '1 second'
+        from unnest('{acme,acme,other}'::text[]) with ordinality as o(organisation, n)
+        """,
+        newer,
+    )
+    purge = "select (holdfast.purge_superseded(holdfast.clock(), 100) ->> 'documents')::integer"
+    assert [await library.database.fetchval(purge) for _ in range(3)] == [2, 1, 0]
