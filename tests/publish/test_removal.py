@@ -224,6 +224,19 @@ async def test_deleted_content_may_come_again(library: Library, store: ArtifactS
     assert await library.answers() == [("apples", "a.txt")]
 
 
+async def test_content_that_comes_again_while_it_is_deleted_is_new(library: Library) -> None:
+    first = await library.add("apples", "a.txt")
+    async with library.database.transaction() as removing:
+        await removing.execute("select from holdfast.document where id = $1 for update", first)
+        coming = asyncio.create_task(library.take_in("apples", "a.txt"))
+        await until_someone_waits_for_a_lock(library.database)
+        await removing.execute("select holdfast.delete_document($1, 'operator')", first)
+    again = await coming
+    await library.finish(again)
+    assert again != first
+    assert await library.answers() == [("apples", "a.txt")]
+
+
 async def test_replaced_versions_are_purged_when_they_are_old(
     library: Library, store: ArtifactStore, clock: Clock
 ) -> None:

@@ -138,6 +138,10 @@ begin
         select * into v_document from document
         where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
           and duplicate_of is null and superseded_at is null and deleted_at is null;
+        if not found then   -- it was replaced or removed while its lock was waited for
+            return query select s.document_id, s.job_id, s.result from submit(p_first.pipeline, jsonb_build_array(p_item)) s;
+            return;
+        end if;
         if exists (select from jobs_of(v_document.id) j where j.pipeline = p_first.pipeline and j.state <> 'cancelled') then
             return query select * from submit_duplicate(p_first, v_document.id, p_item, p_now);
             return;
