@@ -15,6 +15,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 import pytest_asyncio
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from holdfast.app import FUNCTIONS
 from holdfast.db.cluster import Cluster
@@ -30,6 +32,7 @@ EXTERNAL_URL = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
 SERVERS = ["embedded", "external"] if EXTERNAL_URL else ["embedded"]
 # Where SQL is what is tested. Elsewhere the server makes no difference, and time is what the suite has least of.
 BOTH_SERVERS = ("chunk", "db", "engine", "graph", "intake", "publish", "search")
+WHOLE_MODULES = ("tests/plans/", "tests/walks/documents/")
 
 # Outside pytest's own directory: that one is made private again by every new run, and the embedded server,
 # which does not run as root, would be locked out.
@@ -44,6 +47,18 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "pytest.Config") -> None:
     node.workerinput["run_home"] = str(node.config.stash[RUN_HOME])
+
+
+class Turns(LoadScopeScheduling):
+    """Gives each process one test after another, but whole modules where what tests share costs more than they do."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0] if nodeid.startswith(WHOLE_MODULES) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Turns:
+    return Turns(config, log)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

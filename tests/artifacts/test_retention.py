@@ -160,7 +160,8 @@ async def work(database: Database, store: ArtifactStore, document: int) -> int:
         in_time = time.monotonic() - began < HALF_A_SECOND
         lost += in_time and not await asyncio.to_thread(store.exists, "acme", artifact)
         await database.execute("delete from holdfast.artifact_use where document_id = $1", document)
-        await database.execute("update holdfast.artifact set stored_at = stored_at - interval '2 days'")
+        aged = "update holdfast.artifact set stored_at = stored_at - interval '2 days' where hash = $1"
+        await database.execute(aged, artifact.hash)
         await asyncio.sleep(chance.random() * 0.1)
     return lost
 

@@ -12,13 +12,6 @@ from tests.endpoint import with_database
 from tests.walks.documents.ground import Ground
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a module's tests in one process: what they share costs more than they do."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 @pytest.fixture
 def ground(dsn: str, tmp_path: Path) -> Ground:
     """A ground of the test's own."""

@@ -23,7 +23,8 @@ SAMPLES = Path(__file__).parents[3] / "examples" / "library"
 class Passage:
     """A question, and the passage that must answer it: whose it is, words of it, and where it stands.
 
-    `second` is a moment that the passage must be about, where a recording is too long for exact words about its cut.
+    `second` is a moment that the passage must be about, where a recording is too long, or heard too differently by
+    other processors, for exact words about its cut.
     """
 
     question: str
@@ -80,7 +81,7 @@ PASSAGES = {
         "first week of December",
         {"seconds": [4.0, 144.0], "speakers": ["Harbour master", "Duty engineer", "Ferry crew"]},
     ),
-    "recording": Passage("new rubber belt for the compressor", "night-watch.wav", "belt", {"seconds": [0.0, 10.48]}),
+    "recording": Passage("new rubber belt for the compressor", "night-watch.wav", "belt", second=5),
     "picture": Passage("diving permit at the ferry ramp", "diving-permit.png", "slack waters", {"pages": [1]}),
     "epub": Passage("ferry to Gull Island landing craft", "history.epub", "1952", {"heading": ["The ferry"]}),
     "e-mail": Passage(
