@@ -49,7 +49,7 @@ WRONG_CALLS = {
     "release 999": "there is no hold 999",
     "budget set enrichment much": "is no amount",
     "budget set enrichment 5 --time-zone Mars": "Mars",
-    "policies nonsense": 'there is no policy "nonsense": name one of fetching, patient',
+    "policies nonsense": 'there is no policy "nonsense": name one of',
     "errors --by colour": "colour",
     "stats costs --days 0": "--days",
     "stats costs --days 3000": "name 1 to 366",
