@@ -1,6 +1,8 @@
 # Commands for developers. They need Python 3.11+, make and a package registry, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start hundreds of processes: none should compile what another has compiled before.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench schema

@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import holdfast
 from holdfast.artifacts.checks import BrokenArtifact, missing_artifacts
 from holdfast.artifacts.retention import remove_unused
-from holdfast.assembly import Assembly
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
 from holdfast.db.migrations import Applied, migrate, pending
 from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
@@ -35,6 +36,9 @@ from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
 from holdfast.search.search import Search
 from holdfast.settings import Settings
 
+if TYPE_CHECKING:
+    from holdfast.assembly import Assembly
+
 FUNCTIONS = Path(holdfast.__file__).parent
 # A worker claims, renews, sweeps and settles at the same time; with fewer connections these wait for each other.
 FEWEST_WORKER_CONNECTIONS = 4
@@ -42,13 +46,21 @@ SHOWN_IDS = 20
 CLEAN_SECONDS = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class App:
     """Holdfast, connected to a migrated database."""
 
     settings: Settings
     database: Database
-    assembly: Assembly
+    resources: AsyncExitStack
+
+    @cached_property
+    def assembly(self) -> "Assembly":
+        """The tools of the phases."""
+        # Imported late: whoever only looks need not wait until every reader and provider is loaded.
+        from holdfast.assembly import Assembly
+
+        return Assembly(self.settings, self.database, self.resources)
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:
@@ -155,7 +167,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     """Connect to a database that is ready for use; only the embedded one is migrated on the way."""
     async with connect(settings) as database, AsyncExitStack() as resources:
         await _make_ready(database, settings)
-        yield App(settings, database, Assembly(settings, database, resources))
+        yield App(settings, database, resources)
 
 
 @asynccontextmanager
@@ -168,9 +180,9 @@ async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
         AsyncExitStack() as resources,
     ):
         await _make_ready(database, settings)
-        assembly = Assembly(settings, database, resources)
-        await resources.enter_async_context(assembly.children)
-        yield App(settings, database, assembly)
+        app = App(settings, database, resources)
+        await resources.enter_async_context(app.assembly.children)
+        yield app
 
 
 async def migrate_database(settings: Settings) -> list[Applied]:

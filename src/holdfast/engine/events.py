@@ -4,8 +4,6 @@ import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-import structlog
-
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import Failure
 from holdfast.engine.pipeline import Done, Ending, GiveBack
@@ -13,29 +11,24 @@ from holdfast.engine.queue import Handle
 
 _records = logging.getLogger("holdfast")
 _records.addHandler(logging.NullHandler())
-_log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
-    _records,
-    processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
-    wrapper_class=structlog.stdlib.BoundLogger,
-)
 
 
 def worker_started(worker: str, lanes: int) -> None:
-    _log.info("worker.started", worker=worker, lanes=lanes)
+    _say(logging.INFO, "worker.started", worker=worker, lanes=lanes)
 
 
 def worker_stopped(worker: str, given_back: int) -> None:
-    _log.info("worker.stopped", worker=worker, given_back=given_back)
+    _say(logging.INFO, "worker.stopped", worker=worker, given_back=given_back)
 
 
 def worker_lost(worker: str, dropped: int) -> None:
     """The worker was silent for too long: others have its jobs now."""
-    _log.warning("worker.lost", worker=worker, dropped=dropped)
+    _say(logging.WARNING, "worker.lost", worker=worker, dropped=dropped)
 
 
 def worker_stalled(worker: str, seconds: float) -> None:
     """A handler keeps the event loop from running."""
-    _log.critical("worker.stalled", worker=worker, seconds=round(seconds, 1))
+    _say(logging.CRITICAL, "worker.stalled", worker=worker, seconds=round(seconds, 1))
 
 
 def attempt_ended(attempt: Attempt, ending: Ending) -> None:
@@ -43,14 +36,16 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
     match ending:
         case Done():
             if _records.isEnabledFor(logging.DEBUG):
-                _log.debug(
+                _say(
+                    logging.DEBUG,
                     "attempt.settled",
                     outcome="completed",
                     cost_usd=float(ending.cost_usd),
                     **_fields(attempt),
                 )
         case Failure():
-            _log.warning(
+            _say(
+                logging.WARNING,
                 "attempt.settled",
                 outcome="failed",
                 category=str(ending.category),
@@ -60,31 +55,31 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
                 **_fields(attempt),
             )
         case GiveBack(reason):
-            _log.info("attempt.settled", outcome="released", reason=reason, **_fields(attempt))
+            _say(logging.INFO, "attempt.settled", outcome="released", reason=reason, **_fields(attempt))
 
 
 def attempt_dropped(attempt: Attempt, reason: str) -> None:
     """The claim is gone, so nothing is recorded by this worker."""
-    _log.warning("attempt.dropped", reason=reason, **_fields(attempt))
+    _say(logging.WARNING, "attempt.dropped", reason=reason, **_fields(attempt))
 
 
 def ending_not_written(attempt: Attempt, error: Exception) -> None:
-    _log.error("attempt.not_written", error=str(error), **_fields(attempt))
+    _say(logging.ERROR, "attempt.not_written", error=str(error), **_fields(attempt))
 
 
 def stale_claims(results: Mapping[Handle, str]) -> None:
     for (job_id, token), result in results.items():
         if result == "stale":
-            _log.warning("attempt.stale", job=job_id, token=token)
+            _say(logging.WARNING, "attempt.stale", job=job_id, token=token)
 
 
 def database_unavailable(error: Exception) -> None:
-    _log.warning("database.unavailable", error=str(error))
+    _say(logging.WARNING, "database.unavailable", error=str(error))
 
 
 def swept(lost_jobs: list[int], timed_out_jobs: list[int]) -> None:
     if lost_jobs or timed_out_jobs:
-        _log.warning("sweep.took_back", lost=lost_jobs, timed_out=timed_out_jobs)
+        _say(logging.WARNING, "sweep.took_back", lost=lost_jobs, timed_out=timed_out_jobs)
 
 
 def _fields(attempt: Attempt) -> dict[str, object]:
@@ -103,9 +98,13 @@ def _fields(attempt: Attempt) -> dict[str, object]:
 def cleaned(removed: Mapping[str, int]) -> None:
     """What nobody needed any more was removed."""
     if any(removed.values()):
-        _log.info("cleaned", **removed)
+        _say(logging.INFO, "cleaned", **removed)
 
 
 def not_cleaned(error: Exception) -> None:
     """It is tried again in an hour."""
-    _log.warning("not_cleaned", error=str(error), error_type=type(error).__name__)
+    _say(logging.WARNING, "not_cleaned", error=str(error), error_type=type(error).__name__)
+
+
+def _say(level: int, event: str, **fields: object) -> None:
+    _records.log(level, event, extra=fields)
