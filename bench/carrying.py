@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench.carrier import Carrier, Spent, carrier
 from bench.figure import Figure
-from bench.files import write_files
+from bench.files import write_reports
 from bench.place import Place
 
 PHASES = ("store", "extract", "validate", "chunk", "embed", "graph_extract", "graph_add", "publish")
@@ -15,7 +15,7 @@ async def measure(place: Place) -> list[Figure]:
     """Documents per second from the first claim to the last settlement: of all phases at once, then one by one."""
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-files-") as home:
         folder = Path(home) / "files"
-        write_files(folder, place.scale.files)
+        write_reports(folder, place.scale.files)
         megabytes = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
         async with carrier(place, "carrying_together") as documents:
             await documents.take_in(folder)

@@ -76,14 +76,19 @@ CIRCUMSTANCES = (
 
 
 class Prose:
-    """Writes sentences, paragraphs and headings."""
+    """Writes sentences, paragraphs and headings. Documents of length 10 have ten times as many parts as those of 1."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, length: int = 1) -> None:
         self._random = random.Random(seed)
+        self._length = length
 
     def between(self, least: int, most: int) -> int:
         """A number from `least` to `most`."""
         return self._random.randint(least, most)
+
+    def parts(self, least: int, most: int) -> int:
+        """How many pages, sections or rows a document has."""
+        return self.between(least, most) * self._length
 
     def sentence(self) -> str:
         """One sentence, now and then with a date and a sum."""

@@ -30,7 +30,7 @@ class Children:
         *,
         limits: Limits,
         at_most: int,
-        uses: int = 50,
+        uses: int = 200,
         idle_seconds: float = 20,
         hidden: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
