@@ -1,3 +1,23 @@
+-- read by nobody but the owner
+create table holdfast.api_key (
+    id bigint not null generated always as identity,
+    organisation text,
+    name text not null,
+    scope text not null,
+    hint text not null,
+    key_hash bytea not null,
+    created_at timestamp with time zone not null,
+    created_by text not null,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    constraint api_key_key_hash_check CHECK ((length(key_hash) = 32)),
+    constraint api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+    constraint api_key_organisation_check CHECK (((length(organisation) >= 1) AND (length(organisation) <= 255))),
+    constraint api_key_scope_check CHECK ((scope = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text]))),
+    constraint api_key_pkey PRIMARY KEY (id),
+    constraint api_key_key_hash_key UNIQUE (key_hash)
+);
+
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.artifact (
     organisation text not null,
@@ -541,6 +561,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function add_to_graph(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function answering_embedder() returns TABLE(name text, dimension integer), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function audit(p_actor text, p_action text, p_job holdfast.pipeline_job, p_reason text, p_after jsonb) returns bigint
+-- function audit_key(p_actor text, p_action text, p_key bigint) returns void
 -- function begin_graph(p_job bigint, p_token bigint, p_chunks integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
@@ -552,7 +573,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function close_embedder() returns void, with its owner's rights, callable by holdfast_api
 -- function configurations_of(p_organisation text) returns SETOF regconfig
+-- function confined_to() returns text
 -- function count_failure(p_document bigint, p_category text, p_permanent boolean, p_cool_down_until timestamp with time zone, p_error jsonb) returns void
+-- function create_key(p_organisation text, p_name text, p_scope text, p_hint text, p_hash bytea, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function current_documents(p_organisation text, p_platform text, p_pipeline text, p_locations text[]) returns TABLE(location text, document_id bigint, content_hash text, size bigint, job_id bigint, state text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function decide(p_policy text, p_category text, p_retry_count integer, p_document_failures integer, p_retry_after_seconds double precision, OUT action text, OUT charged boolean, OUT wait_seconds double precision, OUT max_retries integer, OUT document_permanent boolean, OUT holds text, OUT hold_seconds double precision) returns record
 -- function delete_document(p_document bigint, p_actor text) returns jsonb, with its owner's rights, callable by holdfast_api
@@ -589,8 +612,11 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function input_of(p_job holdfast.pipeline_job, p_target holdfast.phase) returns jsonb
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
+-- function is_own(p_organisation text) returns boolean
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
 -- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
+-- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
+-- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
@@ -694,6 +720,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
+-- function revoke_key(p_key bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function set_budget(p_name text, p_daily_limit_usd numeric, p_organisation text, p_time_zone text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function settle(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, phase text), with its owner's rights, callable by holdfast_worker
 -- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker

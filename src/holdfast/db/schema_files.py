@@ -47,9 +47,9 @@ def read_migrations(directory: Path) -> tuple[Migration, ...]:
 
 
 def read_functions(package: Path | None) -> Functions:
-    """The files in the `sql` folder of every room; those named zz_ come last: they grant rights on all others."""
+    """The files in the `sql` folder of every room; those named zz_ come last, by name: they grant rights on others."""
     paths = package.glob("*/sql/*.sql") if package else ()
-    ordered = sorted(paths, key=lambda path: (path.name.startswith("zz_"), path))
+    ordered = sorted(paths, key=lambda path: (path.name if path.name.startswith("zz_") else "", path))
     return Functions(tuple(path.read_text(encoding="utf-8") for path in ordered))
 
 

@@ -10,7 +10,7 @@ declare
     v_locked integer := -1;
 begin
     select organisation into v_organisation from document where id = p_document and deleted_at is null;
-    if not found then
+    if not found or not is_own(v_organisation) then
         raise exception 'there is no document %, so it can use no artifacts', p_document using errcode = 'HF404';
     end if;
     perform refuse_bad_uses(p_items);

@@ -11,7 +11,7 @@ declare
 begin
     foreach job_id in array array(select distinct unnest(p_jobs) order by 1) loop
         select * into v_job from pipeline_job j where j.id = job_id for update;
-        if not found then
+        if not found or not is_own(v_job.organisation) then
             result := 'not_found';
         elsif v_job.state in ('done', 'deadletter', 'cancelled') then
             result := 'is_' || v_job.state;

@@ -10,7 +10,8 @@ begin
     return query
         select l.id, l.at, l.actor, l.action, l.job_id, l.reason, l.before, l.after
         from audit_log l
-        where p_job_id is null or l.job_id = p_job_id
+        where (p_job_id is null or l.job_id = p_job_id)
+          and (confined_to() is null or exists (select from pipeline_job j where j.id = l.job_id and is_own(j.organisation)))
         order by l.id desc
         limit overview_limit(p_limit);
 end $$;

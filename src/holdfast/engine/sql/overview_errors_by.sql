@@ -16,7 +16,7 @@ begin
                                 when 'platform' then e.platform when 'fingerprint' then e.fingerprint
                                 else e.organisation end as key, e.*
             from error_log e
-            where e.at >= v_since
+            where e.at >= v_since and is_own(e.organisation)
         ),
         newest as (
             select distinct on (e.key) e.key, e.component, e.category, e.message from error e order by e.key, e.at desc, e.id desc

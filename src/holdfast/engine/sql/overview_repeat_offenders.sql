@@ -15,7 +15,7 @@ begin
         with offence as materialized (
             select e.document_id, e.fingerprint, count(*) as times, min(e.at) as first_at, max(e.id) as newest
             from error_log e
-            where e.charged and e.at >= v_since
+            where e.charged and e.at >= v_since and is_own(e.organisation)
             group by 1, 2
             having count(*) >= p_times
         )

@@ -12,7 +12,7 @@ begin
         with failing as materialized (
             select e.document_id, count(*) as errors, max(e.id) as newest
             from error_log e
-            where e.charged and e.at >= v_since
+            where e.charged and e.at >= v_since and is_own(e.organisation)
             group by 1
             order by 2 desc, 3 desc
             limit overview_limit(p_limit)

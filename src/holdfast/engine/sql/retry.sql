@@ -38,7 +38,7 @@ declare
     v_runs_again boolean;
 begin
     select * into v_job from pipeline_job where id = p_job_id for update;
-    if not found then
+    if not found or not is_own(v_job.organisation) then
         return 'not_found';
     elsif v_job.state not in ('failed', 'deadletter', 'cancelled', 'held') then
         return 'is_' || v_job.state;

@@ -11,7 +11,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     cross join lateral (
         select c.id, c.content_hash, c.duplicate_of
         from document c
-        where c.organisation = p_organisation and c.source_platform = p_platform and c.source_location = l.location
+        where c.organisation = p_organisation and is_own(p_organisation) and c.source_platform = p_platform and c.source_location = l.location
           and c.superseded_at is null and c.deleted_at is null
         order by coalesce(c.version, c.id) desc
         limit 1

@@ -14,7 +14,7 @@ declare
     v_counts jsonb;
 begin
     select organisation into v_organisation from document where id = p_document and deleted_at is null;
-    if not found then
+    if not found or not is_own(v_organisation) then
         raise exception 'there is no document %', p_document using errcode = 'HF404';
     end if;
     v_doomed := array[p_document] || array(

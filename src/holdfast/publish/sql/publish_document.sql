@@ -12,7 +12,7 @@ begin
     perform lock_versions(p_document);
     loop
         select * into v_document from document where id = p_document for update;
-        if not found then
+        if not found or not is_own(v_document.organisation) then
             raise exception 'there is no document %', p_document using errcode = 'HF404';
         end if;
         if v_document.superseded_at is not null or v_document.deleted_at is not null then

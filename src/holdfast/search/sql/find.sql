@@ -15,6 +15,9 @@ declare
     c_words constant double precision := 2;
     v_depth integer := greatest(50, p_limit);
 begin
+    if not is_own(p_organisation) then
+        return;
+    end if;
     return query
     with by_words as materialized (
         select * from find_by_words(p_organisation, p_question, p_filter, v_depth) where p_mode <> 'vectors'

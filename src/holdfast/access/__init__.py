@@ -1,0 +1,1 @@
+"""Who may come in from outside, and to whose documents."""
