@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import holdfast
+from holdfast.access.keys import Keys
 from holdfast.artifacts.checks import BrokenArtifact, missing_artifacts
 from holdfast.artifacts.retention import remove_unused
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
@@ -61,6 +62,18 @@ class App:
         from holdfast.assembly import Assembly
 
         return Assembly(self.settings, self.database, self.resources)
+
+    def confined_to(self, organisation: str) -> "App":
+        """Holdfast as one organisation sees it, with the same tools."""
+        database = self.database.confined_to(organisation)
+        confined = replace(self, database=database)
+        confined.__dict__["assembly"] = self.assembly.with_database(database)
+        return confined
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that let callers in."""
+        return Keys(self.database)
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:

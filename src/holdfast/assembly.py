@@ -2,6 +2,7 @@
 
 import os
 from contextlib import AsyncExitStack
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -61,6 +62,13 @@ class Assembly:
         self._settings = settings
         self._database = database
         self._resources = resources
+
+    def with_database(self, database: Database) -> "Assembly":
+        """The same tools, opened once, for another view of the database."""
+        _ = self.store, self.embedder
+        other = copy(self)
+        other._database = database
+        return other
 
     @cached_property
     def store(self) -> ArtifactStore:

@@ -50,6 +50,8 @@ class Settings(BaseSettings):
     chunk_overlap_tokens: int = Field(default=40, ge=0, le=1000)
     superseded_days: float = Field(default=7, ge=0)
 
+    api_calls_per_minute: int = Field(default=600, ge=1)
+
     embedder: Literal["light", "openai"] = "light"
     embedder_base_url: str = "https://api.openai.com/v1"
     embedder_api_key: SecretStr | None = None

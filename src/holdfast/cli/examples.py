@@ -22,6 +22,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "holdfast worker --pipeline documents --phase embed --concurrency 4",
         "holdfast worker --drain",
     ),
+    "serve": ("holdfast serve", "holdfast serve --host 0.0.0.0 --port 8080"),
     "status": ("holdfast status", "holdfast status --json"),
     "queues": ("holdfast queues",),
     "jobs": (
@@ -68,6 +69,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "clean": ("holdfast clean",),
     "reindex": ("holdfast reindex --model openai", "holdfast reindex --model light --prune"),
     "migrate": ("holdfast migrate", "holdfast migrate --check"),
+    "keys": ("holdfast keys create crm --org acme --scope write", "holdfast keys list"),
+    "keys create": ("holdfast keys create crm --org acme", "holdfast keys create monitor --scope admin --json"),
+    "keys list": ("holdfast keys list",),
+    "keys revoke": ("holdfast keys revoke 1",),
 }
 
 

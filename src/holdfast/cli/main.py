@@ -17,8 +17,10 @@ from holdfast.cli.holds import hold, release
 from holdfast.cli.ingest import ingest
 from holdfast.cli.jobs import jobs
 from holdfast.cli.keeping import clean, delete, reindex
+from holdfast.cli.keys import keys
 from holdfast.cli.looking import policies, queues, status, workers
 from holdfast.cli.search import search
+from holdfast.cli.serve import serve
 from holdfast.cli.show import show
 from holdfast.cli.stats import stats
 from holdfast.cli.submit import submit
@@ -26,7 +28,7 @@ from holdfast.cli.upkeep import doctor, migrate
 from holdfast.cli.worker import worker
 
 COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Carry documents": {"ingest": ingest, "search": search, "worker": worker, "submit": submit},
+    "Carry documents": {"ingest": ingest, "search": search, "worker": worker, "submit": submit, "serve": serve},
     "Look": {
         "status": status,
         "queues": queues,
@@ -52,6 +54,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "clean": clean,
         "reindex": reindex,
         "migrate": migrate,
+        "keys": keys,
     },
 }
 

@@ -14,7 +14,7 @@ class Found:
 
     Documents found at the same `location` of the same `platform` are versions of one; without a location each stands
     for itself. `content` is a file, a stream that can be read once, or None where the location is a link that the
-    first phase follows.
+    first phase follows. What comes again with the same `key` is the same document, whatever it says.
     """
 
     name: str
@@ -22,3 +22,4 @@ class Found:
     location: str | None = None
     content: Path | BinaryIO | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    key: str | None = None

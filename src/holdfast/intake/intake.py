@@ -41,7 +41,7 @@ class Taken:
     """A document and what became of it.
 
     `state` is the job's where the document was known already, so that one which failed before can be pointed out;
-    `reason` says why nothing was taken.
+    `reason` says why nothing was taken; `content_hash` is of what came, where that was read.
     """
 
     found: Found
@@ -50,6 +50,7 @@ class Taken:
     job_id: int | None = None
     state: str | None = None
     reason: str | None = None
+    content_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,7 @@ class _Order:
             source_location=found.location,
             content_hash=content_hash,
             metadata={**found.metadata, **self.metadata},
+            idempotency_key=found.key,
             priority=self.priority,
             input=input,
         )
@@ -207,7 +209,13 @@ async def _publish_duplicates(connection: Connection, submitted: Sequence[Submit
 
 
 def _taken(ready: _Ready, answer: Submitted) -> Taken:
-    return Taken(found=ready.found, result=Result(answer.result), document_id=answer.document_id, job_id=answer.job_id)
+    return Taken(
+        found=ready.found,
+        result=Result(answer.result),
+        document_id=answer.document_id,
+        job_id=answer.job_id,
+        content_hash=ready.submission.content_hash,
+    )
 
 
 def _known(found: Found, result: Result, standing: Standing) -> Taken:

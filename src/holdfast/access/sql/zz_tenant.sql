@@ -6,13 +6,32 @@ grant execute on function
     holdfast.keys()
 to holdfast_api;
 
+do $walls$
+declare
+    v_table regclass;
+begin
+    for v_table in
+        select to_regclass('holdfast.' || name) from unnest(array[
+            'document', 'pipeline_job', 'pipeline_phase', 'artifact', 'artifact_use', 'chunk', 'embedding', 'entity', 'entity_mention',
+            'relation', 'hold']) as name
+        where to_regclass('holdfast.' || name) is not null
+    loop
+        perform holdfast.wall_off(v_table);
+        execute format('grant select on %s to holdfast_tenant', v_table);
+    end loop;
+    -- What holds everyone holds a tenant too, and it may know why it waits.
+    if not exists (select from pg_policy where polrelid = 'holdfast.hold'::regclass and polname = 'everyones') then
+        create policy everyones on holdfast.hold for select to holdfast_tenant using (organisation is null);
+    end if;
+end
+$walls$;
+
 -- A tenant reads declarations and its own rows, and calls what asks for its organisation. The questions are those that
 -- readers may ask: they see what the tables show.
 grant usage on schema holdfast to holdfast_tenant;
 grant select on
-    holdfast.pipeline, holdfast.phase, holdfast.pipeline_status, holdfast.policy, holdfast.policy_rule, holdfast.document,
-    holdfast.pipeline_job, holdfast.pipeline_phase, holdfast.artifact, holdfast.artifact_use, holdfast.chunk, holdfast.entity,
-    holdfast.entity_mention, holdfast.relation, holdfast.attempt, holdfast.job_progress, holdfast.hold
+    holdfast.pipeline, holdfast.phase, holdfast.pipeline_status, holdfast.policy, holdfast.policy_rule, holdfast.attempt,
+    holdfast.job_progress
 to holdfast_tenant;
 -- Whether someone runs a phase, not where.
 grant select (id, lanes, seen_at, lost_at, stopped_at) on holdfast.worker to holdfast_tenant;

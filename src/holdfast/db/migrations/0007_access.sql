@@ -1,4 +1,4 @@
--- Who may come in from outside, and the walls between organisations: a tenant sees its own rows even if a query forgets.
+-- Who may come in from outside: keys, and the role of those who are confined to one organisation.
 do $roles$
 begin
     begin
@@ -36,24 +36,5 @@ create table holdfast.api_key (
     last_used_at timestamptz,
     revoked_at timestamptz
 );
-
--- Everyone else is kept to what the functions and grants allow; for them the wall costs nothing, the planner drops it.
-do $walls$
-declare
-    table_name text;
-begin
-    foreach table_name in array array['document', 'pipeline_job', 'pipeline_phase', 'artifact', 'artifact_use', 'chunk', 'entity',
-                                      'entity_mention', 'relation', 'hold'] loop
-        execute format('alter table holdfast.%I enable row level security', table_name);
-        execute format('alter table holdfast.%I force row level security', table_name);
-        execute format('create policy trusted on holdfast.%I to holdfast_owner, holdfast_worker, holdfast_api, holdfast_readonly'
-                       ' using (true) with check (true)', table_name);
-        execute format('create policy own on holdfast.%I for select to holdfast_tenant'
-                       ' using (organisation = current_setting(''holdfast.organisation'', true))', table_name);
-    end loop;
-    -- What holds everyone holds a tenant too, and it may know why it waits.
-    create policy everyones on holdfast.hold for select to holdfast_tenant using (organisation is null);
-end
-$walls$;
 
 reset role;

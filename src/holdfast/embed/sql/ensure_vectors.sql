@@ -25,7 +25,8 @@ begin
         )$table$, v_schema);
     create index if not exists embedding_text on holdfast.embedding (organisation, embedder_id, text_hash);
     revoke all on holdfast.embedding from public;
-    grant select on holdfast.embedding to holdfast_worker, holdfast_api, holdfast_readonly;
+    grant select on holdfast.embedding to holdfast_worker, holdfast_api, holdfast_readonly, holdfast_tenant;
+    perform wall_off('embedding');
     return true;
 end $$;
 

@@ -1,0 +1,1 @@
+"""The HTTP API: what products call. It holds no SQL and no rules of its own."""

@@ -1,0 +1,206 @@
+"""Documents: sent in, looked at, removed."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.types import Message
+
+from holdfast.api.callers import Call, Reader, Writer
+from holdfast.api.problems import Refused
+from holdfast.api.shapes import Accepted, Document, JobWithAttempts, Known, Removed, Warning
+from holdfast.errors import InvalidInput, TooLarge
+from holdfast.intake.found import Found
+from holdfast.intake.intake import Result, Taken
+from holdfast.intake.names import safe_name
+from holdfast.intake.sources.links import linked
+from holdfast.pipelines import DOCUMENTS
+
+PLATFORM = "upload"
+MOST_FIELDS = 20
+FIELD_BYTES = 1 << 20
+FORM_BYTES = 1 << 16  # what a form adds to its file
+
+documents = APIRouter(tags=["documents"])
+
+Id = Annotated[int, Path(ge=1, le=2**63 - 1)]
+Key = Annotated[
+    str | None,
+    Header(min_length=1, max_length=255, description="The same key and document: the same answer, however often."),
+]
+
+
+class About(BaseModel):
+    """What is said about a document that is sent in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    organisation: str | None = Field(default=None, min_length=1, max_length=255)
+    location: str | None = Field(
+        default=None, min_length=1, max_length=4096, description="Where it stands at its source."
+    )
+    platform: str = Field(default=PLATFORM, pattern="^[a-z0-9_-]{1,63}$")
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    priority: int = Field(default=0, ge=-100, le=100)
+
+
+class Link(About):
+    """A document to be fetched."""
+
+    url: str = Field(min_length=1, max_length=4096, examples=["https://example.org/handbook.pdf"])
+
+
+_UPLOAD = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "organisation": {"type": "string"},
+        "location": {"type": "string"},
+        "platform": {"type": "string"},
+        "metadata": {"type": "string", "description": "A JSON object."},
+        "priority": {"type": "integer"},
+    },
+}
+_BODY = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {"schema": _UPLOAD},
+        "application/json": {"schema": Link.model_json_schema()},
+    },
+}
+
+
+@documents.post(
+    "/documents",
+    status_code=202,
+    response_model=Accepted,
+    openapi_extra={"requestBody": _BODY},
+)
+async def submit(request: Request, response: Response, call: Writer, idempotency_key: Key = None) -> Accepted:
+    """Send a document in, as a file or as a link. It is stored when this answers; its phases follow."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    match kind:
+        case "multipart/form-data":
+            taken = await _upload(request, call, idempotency_key)
+        case "application/json":
+            taken = await _link(request, call, idempotency_key)
+        case _:
+            raise Refused(415, "unsupported_media_type", "send multipart/form-data with a file, or JSON with a url")
+    await _check_same(call, taken, idempotency_key)
+    assert taken.document_id is not None
+    response.headers["Location"] = f"/v1/documents/{taken.document_id}"
+    return Accepted(document_id=taken.document_id, job_id=taken.job_id, result=taken.result)
+
+
+@documents.get("/documents/{document_id}", response_model=Document)
+async def show(call: Reader, document_id: Id) -> Document:
+    """A document with all its jobs, each with all its attempts, and what is known from it."""
+    row = await call.app.overview.pipeline_of(document_id)
+    known = await call.app.knowledge([document_id])
+    return Document.model_validate(
+        {
+            **row,
+            "jobs": [JobWithAttempts.read(job) for job in row["jobs"]],
+            "known": Known.model_validate(known),
+            "warnings": [Warning.model_validate(one) for one in await call.app.warnings([document_id])],
+        }
+    )
+
+
+@documents.delete("/documents/{document_id}", response_model=Removed)
+async def remove(call: Writer, document_id: Id) -> Removed:
+    """Remove a document and everything that was made of it. This cannot be undone."""
+    return Removed.model_validate(await call.app.delete(document_id, actor=call.name))
+
+
+async def _upload(request: Request, call: Call, key: str | None) -> Taken:
+    most = call.app.settings.most_file_mb << 20
+    limited = Request(request.scope, _AtMost(request, most + FORM_BYTES))
+    async with limited.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=FIELD_BYTES) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise InvalidInput('the form has no file: send one in the field "file"')
+        about = _about({name: value for name, value in form.items() if name != "file"})
+        found = Found(
+            name=safe_name(file.filename or "unnamed"),
+            platform=about.platform,
+            location=about.location,
+            content=file.file,
+            key=key,
+        )
+        return await _take(call, found, about)
+
+
+async def _link(request: Request, call: Call, key: str | None) -> Taken:
+    body = b"".join([chunk async for chunk in Request(request.scope, _AtMost(request, FIELD_BYTES)).stream()])
+    try:
+        link = Link.model_validate_json(body)
+    except ValidationError as error:
+        raise InvalidInput(_what_is_wrong(error)) from error
+    at = linked(link.url)
+    return await _take(call, Found(name=at.name, platform=at.platform, location=at.location, key=key), link)
+
+
+async def _take(call: Call, found: Found, about: About) -> Taken:
+    intake = call.app.intake(DOCUMENTS)
+    organisation = call.organisation(about.organisation)
+    async for taken in intake.take_in(
+        [found], organisation=organisation, metadata=about.metadata, priority=about.priority
+    ):
+        if taken.result is Result.TOO_LARGE:
+            raise TooLarge(taken.reason or "the document is too large")
+        if taken.result is Result.UNREADABLE:
+            raise InvalidInput(taken.reason or "the document cannot be read")
+        return taken
+    raise AssertionError("what was found is taken or refused")
+
+
+async def _check_same(call: Call, taken: Taken, key: str | None) -> None:
+    """A key that came with another document before is a mistake of the caller's."""
+    if key is None or taken.result is not Result.EXISTING or taken.document_id is None:
+        return
+    row = await call.app.overview.pipeline_of(taken.document_id)
+    same = (
+        row["source_location"] == taken.found.location
+        if taken.found.content is None
+        else row["content_hash"] == taken.content_hash
+    )
+    if not same:
+        raise Refused(422, "key_reused", f"this key came with another document before: {taken.document_id}")
+
+
+def _about(fields: dict[str, Any]) -> About:
+    try:
+        metadata = json.loads(fields.pop("metadata", "{}"))
+        return About.model_validate({**fields, "metadata": metadata})
+    except ValidationError as error:
+        raise InvalidInput(_what_is_wrong(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"metadata is no JSON: {error}") from error
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors(include_input=False)
+    )
+
+
+class _AtMost:
+    """Passes a body on until it is larger than it may be."""
+
+    def __init__(self, request: Request, most: int) -> None:
+        self._request = request
+        self._most = most
+        self._came = 0
+
+    async def __call__(self) -> Message:
+        message = await self._request.receive()
+        self._came += len(message.get("body", b""))
+        if self._came > self._most:
+            raise TooLarge(
+                f"the body has more than {self._most:,} bytes: raise HOLDFAST_MOST_FILE_MB or split the document"
+            )
+        return message
