@@ -34,6 +34,7 @@ from holdfast.providers.answers import remove_old_answers
 from holdfast.publish.removal import Receipt, delete_document, purge_superseded
 from holdfast.search.hit import Hit
 from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
+from holdfast.search.passages import Passage, passages_of
 from holdfast.search.search import Search
 from holdfast.settings import Settings
 
@@ -92,6 +93,10 @@ class App:
     async def neighbourhood(self, organisation: str, hits: Iterable[Hit]) -> list[Spoken]:
         """What passages that were found speak of, and what that stands next to."""
         return await neighbourhood(self.database, organisation, [(hit.document_id, hit.ordinal) for hit in hits])
+
+    async def passages(self, document_id: int, *, first: int = 0, limit: int = 20) -> list[Passage]:
+        """A document as it was chunked, from one passage on."""
+        return await passages_of(self.database, document_id, first=first, limit=limit)
 
     async def knowledge(self, document_ids: list[int]) -> Knowledge:
         """How much is known from these documents."""

@@ -28,6 +28,7 @@ READING = SEARCHING | {
     "matching_jobs",
     "needed_artifacts",
     "next_budget_day",
+    "passages_of",
     "preview_jobs",
 }
 KEYS = {"create_key", "key_with", "keys", "revoke_key"}

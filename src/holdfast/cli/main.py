@@ -19,6 +19,7 @@ from holdfast.cli.jobs import jobs
 from holdfast.cli.keeping import clean, delete, reindex
 from holdfast.cli.keys import keys
 from holdfast.cli.looking import policies, queues, status, workers
+from holdfast.cli.mcp import mcp
 from holdfast.cli.search import search
 from holdfast.cli.serve import serve
 from holdfast.cli.show import show
@@ -28,7 +29,14 @@ from holdfast.cli.upkeep import doctor, migrate
 from holdfast.cli.worker import worker
 
 COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Carry documents": {"ingest": ingest, "search": search, "worker": worker, "submit": submit, "serve": serve},
+    "Carry documents": {
+        "ingest": ingest,
+        "search": search,
+        "worker": worker,
+        "submit": submit,
+        "serve": serve,
+        "mcp": mcp,
+    },
     "Look": {
         "status": status,
         "queues": queues,

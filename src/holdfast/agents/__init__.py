@@ -1,0 +1,1 @@
+"""What agents call: an MCP server over search, for one organisation."""
