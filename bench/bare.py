@@ -4,10 +4,10 @@ import asyncio
 import sys
 
 
-async def run_bare(module: str, argument: str) -> float:
-    """Seconds, as `python -m MODULE ARGUMENT` measured and printed them."""
+async def run_bare(module: str, *arguments: str) -> float:
+    """Seconds, as `python -m MODULE ARGUMENTS` measured and printed them."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, argument, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
     )
     printed, _ = await process.communicate()
     if process.returncode != 0:

@@ -1,6 +1,6 @@
-"""Embeds all passages in a bare loop: `python -m bench.bare_embedding DSN` prints the seconds it took.
+"""Embeds all passages in a bare loop: `python -m bench.bare_embedding DSN [URL]` prints the seconds it took.
 
-A process of its own, so that it loads the model as a worker does.
+A process of its own, so that it loads the model as a worker does. With an address the model is served there.
 """
 
 import asyncio
@@ -9,25 +9,35 @@ import time
 
 import asyncpg
 
+from bench.served_model import DIMENSION, MODEL
+from holdfast.providers.embedder import Embedder
+from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.providers.light import LightEmbedder
+from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
+from tests.providers.stand_in import KEY
 
 BATCHES = (32, 64, 128, 256, 512, 1024)
 SAMPLE = 2048
 PASSAGES = "select holdfast.passage_of(c) from holdfast.chunk c order by document_id, ordinal"
 
 
-async def main(dsn: str) -> float:
+async def main(dsn: str, url: str | None = None) -> float:
     """Seconds for loading the model and for all passages, in batches of the size that is best here."""
     connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(dsn)
     passages = [row[0] for row in await connection.fetch(PASSAGES)]
     await connection.close()
-    loading = await _embed(passages[:1], 1)
-    _, size = min([(await _embed(passages[:SAMPLE], size), size) for size in BATCHES])
-    return loading + await _embed(passages, size)
+    embedder = LightEmbedder() if url is None else _served(url)
+    loading = await _embed(embedder, passages[:1], 1)
+    _, size = min([(await _embed(embedder, passages[:SAMPLE], size), size) for size in BATCHES])
+    return loading + await _embed(embedder, passages, size)
 
 
-async def _embed(passages: list[str], size: int) -> float:
-    embedder = LightEmbedder()
+def _served(url: str) -> Embedder:
+    api = HttpApi(Endpoint("bare loop", url, KEY))
+    return OpenAIEmbedder(api, EmbeddingModel(MODEL, DIMENSION, shortens=True))
+
+
+async def _embed(embedder: Embedder, passages: list[str], size: int) -> float:
     began = time.perf_counter()
     for start in range(0, len(passages), size):
         await embedder.embed(passages[start : start + size])
@@ -35,4 +45,4 @@ async def _embed(passages: list[str], size: int) -> float:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(main(sys.argv[1])))
+    print(asyncio.run(main(*sys.argv[1:])))

@@ -5,9 +5,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.place import Place, connected
@@ -41,9 +41,10 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A database and a home of its own."""
+    """A database and a home of its own; workers get `variables` besides."""
 
     settings: Settings
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[App]:
@@ -71,6 +72,7 @@ class Carrier:
                 **{name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")},
                 "HOLDFAST_DATABASE_URL": self.settings.database_url or "",
                 "HOLDFAST_HOME": str(self.settings.home),
+                **self.variables,
             },
             cwd=self.settings.home,
             stderr=asyncio.subprocess.PIPE,
@@ -86,11 +88,11 @@ class Carrier:
 
 
 @asynccontextmanager
-async def carrier(place: Place, name: str) -> AsyncIterator[Carrier]:
+async def carrier(place: Place, name: str, variables: Mapping[str, str] | None = None) -> AsyncIterator[Carrier]:
     """A carrier whose database and home are gone afterwards."""
     home = Path(tempfile.mkdtemp(prefix="holdfast-bench-home-"))
     try:
         async with place.database(name) as dsn:
-            yield Carrier(Settings(database_url=dsn, home=home))
+            yield Carrier(Settings(database_url=dsn, home=home), variables or {})
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -1,6 +1,10 @@
 """What embedding costs beyond the embedder itself: the embed phase, against the embedder called in a bare loop."""
 
+import asyncio
+import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 
@@ -9,29 +13,54 @@ from bench.carrier import Carrier, carrier
 from bench.figure import Figure
 from bench.place import Place, connected
 from bench.prose import Prose
+from bench.served_model import SETTINGS
 
 SECTIONS = 100
 
 
 async def measure(place: Place) -> list[Figure]:
+    """The default model, and one that is served elsewhere, as larger ones are."""
+    async with _served_model() as url:
+        return [
+            await _measure_model(place, "by the default model"),
+            await _measure_model(place, "by a model elsewhere", url),
+        ]
+
+
+async def _measure_model(place: Place, what: str, url: str | None = None) -> Figure:
     """Passages per second of both, in turn, the loading of the model included."""
+    variables = {} if url is None else {**SETTINGS, "HOLDFAST_EMBEDDER_BASE_URL": url}
+    arguments = () if url is None else (url,)
     worker, bare = [], []
     for number in range(place.scale.rounds):
-        async with carrier(place, f"embedding_{number}") as documents:
+        async with carrier(place, f"embedding_{number}", variables) as documents:
             passages = await _prepare(documents, place.scale.books)
-            bare.append(passages / await run_bare("bench.bare_embedding", documents.settings.database_url or ""))
+            dsn = documents.settings.database_url or ""
+            bare.append(passages / await run_bare("bench.bare_embedding", dsn, *arguments))
             worker.append(passages / await _embed(documents, place.scale.books))
-    return [
-        Figure(
-            name=f"embedding of {passages:,} passages",
-            measured=median(worker),
-            against=median(bare),
-            unit="passages/s",
-            baseline="bare loop, best batch size",
-            demand="at least",
-            bound=0.9,
-        )
-    ]
+    return Figure(
+        name=f"embedding of {passages:,} passages {what}",
+        measured=median(worker),
+        against=median(bare),
+        unit="passages/s",
+        baseline="bare loop, best batch size",
+        demand="at least",
+        bound=0.9,
+    )
+
+
+@asynccontextmanager
+async def _served_model() -> AsyncIterator[str]:
+    """The address of a model in a process of its own."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.served_model", stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 async def _prepare(documents: Carrier, books: int) -> int:
