@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from decimal import Decimal
@@ -16,6 +17,7 @@ import pytest
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
+from holdfast.api.server import build
 from holdfast.app import App, open_app
 from holdfast.assembly import Assembly
 from holdfast.db.connection import Database
@@ -26,7 +28,7 @@ from holdfast.engine.worker import Worker
 from holdfast.errors import Category, DatabaseUnusable
 from holdfast.settings import Settings
 from tests.endpoint import with_user
-from tests.markdown import PAGES, ROOT, Block, anchors, blocks, commands, links, says
+from tests.markdown import PAGES, ROOT, Block, Command, anchors, blocks, commands, links, says
 from tests.providers.stand_in import KEY, StandIn
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -37,11 +39,16 @@ LIVE_PAGES = [
     page for page in PAGES if page not in CHECKED_ELSEWHERE and any(b.language in RUNNABLE for b in blocks(page))
 ]
 # What they do ends with vectors, and the external server has no pgvector.
-DOCUMENT_PAGES = [page for page in LIVE_PAGES if "holdfast ingest" in page.read_text()]
+DOCUMENT_PAGES = [page for page in LIVE_PAGES if re.search("holdfast (ingest|serve)", page.read_text())]
 OTHER_PAGES = [page for page in LIVE_PAGES if page not in DOCUMENT_PAGES]
 # As pages write them, for a service that cannot be shown.
 SERVICE_URL, SERVICE_KEY = "https://models.example/v1", "your-key"
-ROLES = ("holdfast_worker", "holdfast_api", "holdfast_readonly")
+# Where pages serve the API. Here another port is free.
+API_URL = "http://127.0.0.1:8000"
+# What goes on while the reader types elsewhere.
+STAYING = {"holdfast serve": "holdfast serve --port 0", "holdfast worker": "holdfast worker"}
+START_SECONDS = 60
+ROLES = ("holdfast_worker", "holdfast_api", "holdfast_readonly", "holdfast_tenant")
 
 
 class Reader:
@@ -51,6 +58,8 @@ class Reader:
         self._folder = folder / "reader"
         shutil.copytree(ROOT / "examples" / "library", self._folder / "examples" / "library")
         self._dsn = dsn
+        self._api_url = API_URL
+        self._staying: list[subprocess.Popen[bytes]] = []
         self._meant = {"$HOLDFAST_DATABASE_URL": dsn, SERVICE_URL: service_url, SERVICE_KEY: KEY}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -64,6 +73,15 @@ class Reader:
 
     def follow(self, page: Path) -> None:
         """Run every block in order; the first that does not do what the page says fails the test."""
+        try:
+            self._follow(page)
+        finally:
+            for process in self._staying:
+                process.terminate()
+            codes = [process.wait(START_SECONDS) for process in self._staying]
+        assert codes == [0] * len(codes)
+
+    def _follow(self, page: Path) -> None:
         found = blocks(page)
         for block, following in zip(found, [*found[1:], None], strict=True):
             match block.language:
@@ -83,6 +101,9 @@ class Reader:
                     value = value.replace(written, meant)
                 self._environment[name] = value
                 continue
+            if command.text in STAYING:
+                self._start(command)
+                continue
             printed, code = self._run(command.text)
             where = f"{page.name}:{block.line}: $ {command.text}\n{printed}"
             assert code == 0 or _shows_a_failure(command.output or ""), where
@@ -97,9 +118,29 @@ class Reader:
         printed, code = self._run("python snippet.py")
         assert code == 0, f"{page.name}:{block.line}:\n{printed}"
 
+    def _start(self, command: Command) -> None:
+        """Have it run until the page ends; go on once it has printed what the page says."""
+        log = self._folder / f"{len(self._staying)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {STAYING[command.text]}"],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self._staying.append(process)
+        deadline = time.monotonic() + START_SECONDS
+        while not says(command.output or "…", re.sub(r"http://127\.0\.0\.1:\d+", API_URL, log.read_text())):
+            running = process.poll() is None and time.monotonic() < deadline
+            assert running, f"$ {command.text}\n{log.read_text()}"
+            time.sleep(0.1)
+        if served := re.search(r"http://127\.0\.0\.1:\d+", log.read_text()):
+            self._api_url = served[0]
+
     def _run(self, command: str) -> tuple[str, int]:
         done = subprocess.run(
-            ["bash", "-c", command],
+            ["bash", "-c", command.replace(API_URL, self._api_url)],
             cwd=self._folder,
             env=self._environment,
             stdout=subprocess.PIPE,
@@ -187,6 +228,14 @@ async def test_every_function_a_role_may_call_is_in_the_reference(database: Data
     assert [sig for name, sig in signatures.items() if sig not in text and f"`{name}`" not in text] == []
 
 
+async def test_every_endpoint_is_in_the_reference(dsn: str) -> None:
+    text = (REFERENCE / "http.md").read_text()
+    async with open_app(Settings(database_url=dsn)) as app:
+        paths = build(app, asks_for_keys=True).openapi()["paths"]
+    endpoints = [f"`{method.upper()} {path}`" for path, methods in paths.items() for method in methods]
+    assert [endpoint for endpoint in endpoints if endpoint not in text] == []
+
+
 def test_every_setting_is_in_the_reference_with_its_default() -> None:
     lines = (REFERENCE / "settings.md").read_text().splitlines()
     rows = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in lines if line.startswith("| `HOLDFAST_")}
@@ -240,6 +289,7 @@ def _policy_row(declared: policy.Policy) -> str:
 
 PIPELINE = Pipeline("noted", phases=(Phase(name="note", handler=lambda _: Done(), done="noted"),))
 ACTS: dict[str, Callable[[App], Awaitable[object]]] = {
+    "register": lambda app: app.register(),
     "work": lambda app: Worker(app.database, [PIPELINE]).run(until_idle=True),
     "submit": lambda app: submit(app.database, PIPELINE.name, [Submission(organisation="acme")]),
     "ask": lambda app: app.overview.jobs(),
@@ -251,7 +301,7 @@ ACTS: dict[str, Callable[[App], Awaitable[object]]] = {
 @pytest.mark.parametrize(
     ("role", "allowed"),
     [
-        ("holdfast_worker", {"work", "submit"}),
+        ("holdfast_worker", {"register", "work", "submit"}),
         ("holdfast_api", {"submit", "ask", "act"}),
         ("holdfast_readonly", {"ask"}),
         ("holdfast_owner", set(ACTS)),

@@ -27,6 +27,11 @@ SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", REFERENCE, re.MULT
 ELSEWHERE = (
     "holdfast worker",
     "holdfast worker --pipeline documents --phase embed --concurrency 4",
+    "holdfast serve",
+    "holdfast up",
+    "holdfast up --port 8080 --concurrency 4",
+    "holdfast serve --host 0.0.0.0 --port 8080",
+    "holdfast mcp --org acme",
     "holdfast ingest ./inbox --watch",
     "holdfast ingest report.pdf https://example.com/terms.html",
     "holdfast delete 42",

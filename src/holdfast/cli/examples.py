@@ -23,6 +23,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "holdfast worker --drain",
     ),
     "serve": ("holdfast serve", "holdfast serve --host 0.0.0.0 --port 8080"),
+    "up": ("holdfast up", "holdfast up --port 8080 --concurrency 4"),
     "mcp": ("holdfast mcp --org acme",),
     "status": ("holdfast status", "holdfast status --json"),
     "queues": ("holdfast queues",),

@@ -25,6 +25,7 @@ from holdfast.cli.serve import serve
 from holdfast.cli.show import show
 from holdfast.cli.stats import stats
 from holdfast.cli.submit import submit
+from holdfast.cli.up import up
 from holdfast.cli.upkeep import doctor, migrate
 from holdfast.cli.worker import worker
 
@@ -35,6 +36,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "worker": worker,
         "submit": submit,
         "serve": serve,
+        "up": up,
         "mcp": mcp,
     },
     "Look": {

@@ -1,21 +1,26 @@
 """`holdfast serve`: the HTTP API."""
 
+import asyncio
+import signal
+import socket
 import sys
 from typing import Annotated
 
 import typer
 
 from holdfast.cli.running import finish
+from holdfast.errors import InvalidInput
 
 Host = Annotated[str, typer.Option("--host", help="Where to listen. Beyond loopback there must be a key.")]
-Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0: any that is free.")]
 
 
 def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
     """Serve the HTTP API.
 
     Its description is at /v1/openapi.json. On loopback it needs no key as long as none was made; elsewhere it does.
-    Documents are only taken in here: run `holdfast worker` beside it. Ctrl-C or SIGTERM ends it.
+    Documents are only taken in here: run `holdfast worker` beside it, or `holdfast up` instead. Ctrl-C or SIGTERM
+    ends it.
     """
 
     async def work() -> None:
@@ -26,8 +31,26 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
 
         settings = load_settings()
         configure_logs(settings.log_format)
-        async with open_app(settings) as app:
-            print(f"serving on http://{host}:{port}", file=sys.stderr, flush=True)
-            await serve_api(app, host=host, port=port)
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        with listening(host, port) as listener:
+            async with open_app(settings) as app:
+                await serve_api(app, listener, announce=announce, stop=stop)
 
     finish(work)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or InvalidInput."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family)
+    except OSError as error:
+        why = str(error.strerror or error).partition(" (")[0]
+        raise InvalidInput(f"cannot listen on {host} port {port} ({why}): name another --port or --host") from error
+
+
+def announce(url: str) -> None:
+    """Say where to call."""
+    print(f"serving on {url}", file=sys.stderr, flush=True)

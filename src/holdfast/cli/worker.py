@@ -49,7 +49,7 @@ def worker(
     async def work() -> None:
         from holdfast.app import open_for_worker
 
-        settings = _settings(verbose=verbose)
+        settings = worker_settings(verbose=verbose)
         async with open_for_worker(settings) as app:
             running = app.worker(
                 only_pipelines=pipeline or (),
@@ -57,15 +57,15 @@ def worker(
                 concurrency=concurrency,
                 grace_seconds=grace_seconds,
             )
-            with _kept_clean(app):
+            with kept_clean(app):
                 await _run(running, settings.lease_seconds, until_idle=drain)
-        _leave_what_hangs()
+        leave_what_hangs()
 
     finish(work)
 
 
 @contextmanager
-def _kept_clean(app: "App") -> Iterator[None]:
+def kept_clean(app: "App") -> Iterator[None]:
     """Have what nobody needs any more removed now and then while the block runs."""
     cleaning = asyncio.create_task(app.keep_clean())
     try:
@@ -74,7 +74,8 @@ def _kept_clean(app: "App") -> Iterator[None]:
         cleaning.cancel()
 
 
-def _settings(*, verbose: bool) -> "Settings":
+def worker_settings(*, verbose: bool = False) -> "Settings":
+    """The settings, with logs set up as they say."""
     import logging
 
     from holdfast.cli.logs import configure_logs
@@ -94,7 +95,7 @@ async def _run(running: "Worker", lease_seconds: float, *, until_idle: bool) -> 
         await running.run(until_idle=until_idle)
 
 
-def _leave_what_hangs() -> None:
+def leave_what_hangs() -> None:
     """End now if a handler ignores its cancellation: its job is given back, and the loop would wait for it for ever."""
     if len(asyncio.all_tasks()) > 1:
         sys.stdout.flush()

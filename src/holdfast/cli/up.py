@@ -1,0 +1,52 @@
+"""`holdfast up`: the HTTP API and a worker in one process."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+from holdfast.cli.running import finish
+from holdfast.cli.serve import Host, Port, announce, listening
+from holdfast.cli.worker import Concurrency, Grace, kept_clean, leave_what_hangs, worker_settings
+
+
+def up(host: Host = "127.0.0.1", port: Port = 8000, concurrency: Concurrency = None, grace_seconds: Grace = 30) -> None:
+    """Serve the HTTP API and work, in one process.
+
+    What `holdfast serve` and `holdfast worker` do, for one machine. Start more workers beside it at any time. Ctrl-C or
+    SIGTERM: take nothing more, finish what runs, give back uncharged what takes too long. A second one: give everything
+    back at once.
+    """
+
+    async def work() -> None:
+        from holdfast.api.server import serve as serve_api
+        from holdfast.app import open_for_worker
+        from holdfast.cli.watchdog import watched
+
+        settings = worker_settings()
+        stop = asyncio.Event()
+        with listening(host, port) as listener:
+            async with open_for_worker(settings) as app:
+                running = app.worker(concurrency=concurrency, grace_seconds=grace_seconds)
+
+                def end() -> None:
+                    stop.set()
+                    running.stop()
+
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    asyncio.get_running_loop().add_signal_handler(number, end)
+                with kept_clean(app), watched(running, settings.lease_seconds):
+                    await _until_one_fails(serve_api(app, listener, announce=announce, stop=stop), running.run())
+        leave_what_hangs()
+
+    finish(work)
+
+
+async def _until_one_fails(*parts: Coroutine[Any, Any, None]) -> None:
+    """Run them side by side to their ends; one that fails ends the others, and its error is what is told."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for part in parts:
+                group.create_task(part)
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
