@@ -23,6 +23,8 @@ class Call:
 
     app: App
     caller: Caller
+    recheck: Callable[[], Awaitable[object]]
+    """Refused as soon as the caller's key is revoked: for answers that take longer than a moment."""
 
     @property
     def name(self) -> str:
@@ -52,7 +54,7 @@ class Doorkeeper:
         caller = await self._caller(credentials)
         self._count(caller.name)
         app = self.app if caller.organisation is None else self.app.confined_to(caller.organisation)
-        return Call(app, caller)
+        return Call(app, caller, lambda: self._caller(credentials))
 
     async def _caller(self, credentials: HTTPAuthorizationCredentials | None) -> Caller:
         if credentials is None and not self.asks_for_keys:

@@ -1,17 +1,20 @@
 """Documents: sent in, looked at, removed."""
 
-import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from starlette.datastructures import UploadFile
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, WithJsonSchema
+from starlette.datastructures import FormData, UploadFile
 from starlette.types import Message
 
 from holdfast.api.callers import Call, Reader, Writer
 from holdfast.api.problems import Refused
 from holdfast.api.shapes import Accepted, Document, JobWithAttempts, Known, Removed, Warning
-from holdfast.errors import InvalidInput, TooLarge
+from holdfast.engine.overview import Row
+from holdfast.engine.strict_json import load
+from holdfast.errors import InvalidInput, NotFound, TooLarge
 from holdfast.intake.found import Found
 from holdfast.intake.intake import Result, Taken
 from holdfast.intake.names import safe_name
@@ -32,18 +35,27 @@ Key = Annotated[
 ]
 
 
+# Spelt out: what is described inside a path cannot refer to definitions of its own.
+Metadata = Annotated[dict[str, JsonValue], WithJsonSchema({"type": "object", "additionalProperties": True})]
+
+
 class About(BaseModel):
     """What is said about a document that is sent in."""
 
     model_config = ConfigDict(extra="forbid")
 
     organisation: str | None = Field(default=None, min_length=1, max_length=255)
+    metadata: Metadata = Field(default_factory=dict)
+    priority: int = Field(default=0, ge=-100, le=100)
+
+
+class AboutFile(About):
+    """What is said about a file."""
+
     location: str | None = Field(
         default=None, min_length=1, max_length=4096, description="Where it stands at its source."
     )
     platform: str = Field(default=PLATFORM, pattern="^[a-z0-9_-]{1,63}$")
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    priority: int = Field(default=0, ge=-100, le=100)
 
 
 class Link(About):
@@ -99,13 +111,15 @@ async def submit(request: Request, response: Response, call: Writer, idempotency
 async def show(call: Reader, document_id: Id) -> Document:
     """A document with all its jobs, each with all its attempts, and what is known from it."""
     row = await call.app.overview.pipeline_of(document_id)
+    if _is_removed(row):
+        raise NotFound(f"document {document_id} was removed")
     known = await call.app.knowledge([document_id])
     return Document.model_validate(
         {
             **row,
             "jobs": [JobWithAttempts.read(job) for job in row["jobs"]],
             "known": Known.model_validate(known),
-            "warnings": [Warning.model_validate(one) for one in await call.app.warnings([document_id])],
+            "warnings": Warning.read_all(await call.app.warnings([document_id])),
         }
     )
 
@@ -116,10 +130,16 @@ async def remove(call: Writer, document_id: Id) -> Removed:
     return Removed.model_validate(await call.app.delete(document_id, actor=call.name))
 
 
+def _is_removed(row: Row) -> bool:
+    """Whether only the tombstone is left, which keeps nothing of what makes a document findable."""
+    kept = (row["source_name"], row["source_location"], row["content_hash"], row["metadata"])
+    return kept == ("deleted", None, None, {})
+
+
 async def _upload(request: Request, call: Call, key: str | None) -> Taken:
     most = call.app.settings.most_file_mb << 20
     limited = Request(request.scope, _AtMost(request, most + FORM_BYTES))
-    async with limited.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=FIELD_BYTES) as form:
+    async with _read(limited) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise InvalidInput('the form has no file: send one in the field "file"')
@@ -132,6 +152,18 @@ async def _upload(request: Request, call: Call, key: str | None) -> Taken:
             key=key,
         )
         return await _take(call, found, about)
+
+
+@asynccontextmanager
+async def _read(request: Request) -> AsyncIterator[FormData]:
+    try:
+        form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=FIELD_BYTES)
+    except UnicodeError as error:
+        raise InvalidInput(f"the form is not written in the charset that it names: {error}") from error
+    try:
+        yield form
+    finally:
+        await form.close()
 
 
 async def _link(request: Request, call: Call, key: str | None) -> Taken:
@@ -172,14 +204,12 @@ async def _check_same(call: Call, taken: Taken, key: str | None) -> None:
         raise Refused(422, "key_reused", f"this key came with another document before: {taken.document_id}")
 
 
-def _about(fields: dict[str, Any]) -> About:
+def _about(fields: dict[str, Any]) -> AboutFile:
+    metadata = load(fields.pop("metadata", "{}").encode("utf-8", "surrogatepass"))
     try:
-        metadata = json.loads(fields.pop("metadata", "{}"))
-        return About.model_validate({**fields, "metadata": metadata})
+        return AboutFile.model_validate({**fields, "metadata": metadata})
     except ValidationError as error:
         raise InvalidInput(_what_is_wrong(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"metadata is no JSON: {error}") from error
 
 
 def _what_is_wrong(error: ValidationError) -> str:

@@ -8,7 +8,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
+from holdfast.api.headers import HEADERS
 from holdfast.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -86,32 +88,37 @@ def answer_problems(api: FastAPI) -> None:
 
     @api.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> JSONResponse:
-        return _problem(error.status, error.code, str(error), headers=error.headers)
+        return problem_answer(error.status, error.code, str(error), headers=error.headers)
 
     @api.exception_handler(HoldfastError)
     async def expected(_: Request, error: HoldfastError) -> JSONResponse:
         for kind, (status, code) in _STATUS.items():
             if isinstance(error, kind):
-                return _problem(status, code, str(error))
-        return _problem(500, "failed", "this failed for a reason that its log tells")
+                return problem_answer(status, code, str(error))
+        raise error
 
     @api.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         wrong = [{"where": ".".join(map(str, one["loc"])), "what": one["msg"]} for one in error.errors()]
         detail = "; ".join(f"{one['where']}: {one['what']}" for one in wrong)
-        return _problem(422, "invalid_input", detail, errors=wrong)
+        return problem_answer(422, "invalid_input", detail, errors=wrong)
 
     @api.exception_handler(HTTPException)
     async def plain(_: Request, error: HTTPException) -> JSONResponse:
         code = _CODES.get(error.status_code, "refused")
-        return _problem(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+        return problem_answer(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+
+    @api.exception_handler(ClientDisconnect)
+    async def gone(_: Request, error: ClientDisconnect) -> JSONResponse:
+        return problem_answer(400, "bad_request", "the request broke off")
 
     @api.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> JSONResponse:
-        return _problem(500, "failed", "this failed for a reason that its log tells")
+        # Answered outside of everything that is around other answers.
+        return problem_answer(500, "failed", "this failed for a reason that its log tells", headers=HEADERS)
 
 
-def _problem(
+def problem_answer(
     status: int,
     code: str,
     detail: str,
@@ -119,6 +126,7 @@ def _problem(
     headers: dict[str, str] | None = None,
     errors: list[dict[str, Any]] | None = None,
 ) -> JSONResponse:
+    """A problem document."""
     problem = Problem(title=_TITLES.get(status, "Refused"), status=status, detail=detail, code=code, errors=errors)
     return JSONResponse(
         problem.model_dump(exclude_none=True), status_code=status, headers=headers, media_type=MEDIA_TYPE

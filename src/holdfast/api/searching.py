@@ -34,7 +34,7 @@ class Passage(Shape):
     source_platform: str
     source_location: str | None
     metadata: dict[str, Any]
-    place: dict[str, Any] = Field(examples=[{"page": 3, "headings": ["Opening the tidal gate"]}])
+    place: dict[str, Any] = Field(examples=[{"pages": [3], "heading": ["Opening the tidal gate"]}])
     text: str
     context: str
     score: float

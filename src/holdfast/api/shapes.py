@@ -125,6 +125,11 @@ class Warning(Shape):
     code: str
     message: str
 
+    @classmethod
+    def read_all(cls, rows: list[dict[str, Any]]) -> "list[Warning]":
+        """From the document's metadata, to which its sender may have written anything."""
+        return [cls.model_validate(row) for row in rows if None not in (row["code"], row["message"])]
+
 
 class Known(Shape):
     """How much was learned from a document."""

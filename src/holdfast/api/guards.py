@@ -1,0 +1,61 @@
+"""What a call must get past before it is looked at, whoever sends it."""
+
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.api.problems import problem_answer
+
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+MOST_BODY_BYTES = 1 << 20
+UPLOADS = ("POST", "/v1/documents")
+
+
+class OnlyNeighbours:
+    """For a server without keys: refuses what a stranger's page has its visitor's browser send to this machine.
+
+    Such a page calls us under a name of its own, or says in `Origin` where it comes from.
+    """
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if _name(f"//{host}") not in LOCAL_NAMES or (origin is not None and _name(origin) not in LOCAL_NAMES):
+                answer = problem_answer(403, "foreign_page", "without keys only programs of this machine may call")
+                await answer(scope, receive, send)
+                return
+        await self._inner(scope, receive, send)
+
+
+class SmallBodies:
+    """Bodies are read whole before anybody asks for a key, so they must be small. Uploads have a limit of their own."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        came = 0
+
+        async def receiving() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > MOST_BODY_BYTES:
+                raise HTTPException(413, f"the body has more than {MOST_BODY_BYTES:,} bytes: send less at once")
+            return message
+
+        is_upload = (scope.get("method"), scope["path"]) == UPLOADS
+        await self._inner(scope, receive if is_upload else receiving, send)
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,169 @@
+"""Uploads that are too large, long, cut off or not what they claim to be: taken whole, or refused with a reason."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.api.serving import Served, problem, serving, until
+
+MEGABYTE = 1 << 20
+LARGE_MB = 200
+MOST_GROWTH_MB = 60
+BOUNDARY = "limit"
+FORM = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+FILE = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'.encode()
+END = f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+async def test_upload_beyond_the_limit_is_refused(dsn: str, tmp_path: Path) -> None:
+    async with serving(dsn, tmp_path, asks_for_keys=False, most_file_mb=1) as api:
+        assert (await api.upload(b"x" * MEGABYTE)).status_code == 202
+        assert problem(await api.upload(b"y" * (MEGABYTE + 1)), 413) == "too_large"
+        assert problem(await api.upload(b"z" * 3 * MEGABYTE), 413) == "too_large"
+        assert (await api.count("document"), len(api.stored_files())) == (1, 1)
+
+
+async def test_large_upload_never_is_in_memory(api: Served) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield FILE
+        for number in range(LARGE_MB * 4):
+            yield number.to_bytes(4, "big") * (MEGABYTE // 16)
+        yield END
+
+    with _memory() as peak:
+        response = await api.client.post("/v1/documents", content=body(), headers=FORM)
+    assert response.status_code == 202
+    assert sum(path.stat().st_size for path in api.stored_files()) == LARGE_MB * MEGABYTE
+    assert peak() < MOST_GROWTH_MB
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_upload_that_is_cut_off_leaves_nothing(
+    api: Served, chunked: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = _nameless_files()
+    half = FILE + b"x" * 3 * MEGABYTE
+    length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {2 * len(half)}"
+    head = f"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM['Content-Type']}\r\n{length}\r\n\r\n"
+    _, writer = await asyncio.open_connection("127.0.0.1", api.port)
+    writer.write(head.encode() + (b"%x\r\n%b\r\n" % (len(half), half) if chunked else half))
+    await writer.drain()
+    await until(lambda: _nameless_files() > before)
+    writer.close()
+    await api.calm()
+    assert (await api.count("document"), await api.count("pipeline_job"), api.stored_files()) == (0, 0, [])
+    assert _nameless_files() == before
+    assert (await api.upload()).status_code == 202
+    assert "Traceback" not in caplog.text
+
+
+async def test_body_that_ends_before_its_form_does_leaves_nothing(api: Served) -> None:
+    for body in (FILE + b"half of", FILE + b"half of\r\n--lim", FILE[:40], b""):
+        response = await api.client.post("/v1/documents", content=body, headers=FORM)
+        assert problem(response, response.status_code) in ("bad_request", "invalid_input")
+    assert (await api.count("document"), api.stored_files()) == (0, [])
+
+
+@pytest.mark.parametrize("length", ["-1", "twelve", "5, 6"])
+async def test_senseless_length_is_refused(api: Served, length: str) -> None:
+    answer = await _say(api, f"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert (await api.client.get("/healthz")).status_code == 200
+
+
+async def test_length_shorter_than_the_body_takes_no_part_of_it(api: Served) -> None:
+    head = f"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM['Content-Type']}\r\nContent-Length: "
+    answer = await _say(api, f"{head}{len(FILE) + 4}\r\n\r\n{FILE.decode()}all of it{END.decode()}")
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 422 "))
+    assert await api.count("document") == 0
+
+
+async def test_form_of_very_many_parts_is_refused(api: Served) -> None:
+    part = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n'.encode()
+    response = await api.client.post("/v1/documents", content=part * 100_000 + FILE + END, headers=FORM)
+    assert problem(response, response.status_code) in ("bad_request", "too_large")
+    assert await api.count("document") == 0
+
+
+async def test_form_of_two_files_is_refused(api: Served) -> None:
+    files = [("file", ("a.txt", b"one")), ("file", ("b.txt", b"two"))]
+    assert problem(await api.client.post("/v1/documents", files=files), 400) == "bad_request"
+
+
+@pytest.mark.parametrize("charset", ["idna", "punycode", "rot13", "utf-16", "undefined", "no-such"])
+async def test_form_in_an_odd_charset_never_breaks_the_server(api: Served, charset: str) -> None:
+    headers = {"Content-Type": f"{FORM['Content-Type']}; charset={charset}"}
+    strange = FILE.replace(b"a.txt", b"xn--\xff\xfe..a") + b"text" + END
+    response = await api.client.post("/v1/documents", content=strange, headers=headers)
+    assert response.status_code == 202 or problem(response, response.status_code) in ("bad_request", "invalid_input")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("x" * 296 + ".pdf", "x" * 196 + ".pdf"),
+        ("../../etc/passwd", "passwd"),
+        ("..", "unnamed"),
+        ("C:\\temp\\plan.txt", "plan.txt"),
+        ("CON", "_CON"),
+        ("con.txt", "_con.txt"),
+        ("in\x07voice.txt", "invoice.txt"),
+        ("gnp\u202efdp.exe", "gnpfdp.exe"),
+        ("caf\u00e9.txt", "caf\u00e9.txt"),
+    ],
+)
+async def test_file_is_kept_under_a_safe_name(api: Served, sent: str, kept: str) -> None:
+    disposition = FILE.replace(b'"a.txt"', b'"' + sent.encode() + b'"')
+    response = await api.client.post("/v1/documents", content=disposition + b"text" + END, headers=FORM)
+    assert response.status_code == 202
+    shown = (await api.client.get(response.headers["location"])).json()
+    assert shown["source_name"] == kept
+
+
+@contextmanager
+def _memory() -> Iterator["Peak"]:
+    """How many megabytes this process grew by, at most."""
+    peak = Peak()
+    watching = asyncio.get_running_loop().create_task(peak.watch())
+    try:
+        yield peak
+    finally:
+        watching.cancel()
+
+
+class Peak:
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._first = self._most = self._process.memory_info().rss
+
+    async def watch(self) -> None:
+        while True:
+            self._most = max(self._most, self._process.memory_info().rss)
+            await asyncio.sleep(0.01)
+
+    def __call__(self) -> float:
+        return (self._most - self._first) / MEGABYTE
+
+
+def _nameless_files() -> set[str]:
+    """What this process has open and nobody else can find: a file that grows while an upload comes in."""
+    found = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return {target for target in found if target.endswith("(deleted)")}
+
+
+async def _say(api: Served, words: str) -> bytes:
+    """Send these bytes as they are, and hear the first answer's head."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+    writer.write(words.encode())
+    try:
+        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+    finally:
+        writer.close()
