@@ -643,7 +643,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_check_filter(p_filter jsonb) returns text[], callable by holdfast_api, holdfast_readonly
 -- function overview_costs(p_days integer) returns TABLE(organisation text, platform text, pipeline text, phase text, attempts bigint, cost_usd numeric, wasted_usd numeric), callable by holdfast_api, holdfast_readonly
 -- function overview_cursor(p_cursor text) returns bigint[], callable by holdfast_api, holdfast_readonly
--- function overview_document(p_document_id bigint) returns TABLE(document_id bigint, organisation text, source_name text, platform text, source_location text, content_hash text, duplicate_of bigint, parent_id bigint, metadata jsonb, failure_state text, failure_count integer, failures jsonb, last_failure jsonb, cool_down_until timestamp with time zone, created_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function overview_document(p_document_id bigint) returns TABLE(document_id bigint, organisation text, source_name text, platform text, source_location text, content_hash text, duplicate_of bigint, parent_id bigint, metadata jsonb, failure_state text, failure_count integer, failures jsonb, last_failure jsonb, cool_down_until timestamp with time zone, created_at timestamp with time zone, deleted_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
 -- function overview_documents(p_filter jsonb, p_before bigint) returns bigint[], callable by holdfast_api, holdfast_readonly
 -- function overview_done_jobs(p_filter jsonb, p_documents bigint[], p_limit integer, p_before bigint[]) returns TABLE(document_id bigint, job_id bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_durations(p_hours integer) returns TABLE(pipeline text, phase text, completed bigint, p50_seconds double precision, p95_seconds double precision, max_seconds double precision), callable by holdfast_api, holdfast_readonly
@@ -678,6 +678,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_workers() returns TABLE(worker_id text, condition text, host text, pid integer, lanes jsonb, working bigint, started_at timestamp with time zone, seen_at timestamp with time zone, ended_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
 -- function park(p_jobs bigint[], p_holds bigint[]) returns bigint[]
 -- function passage_of(p_chunk holdfast.chunk) returns text
+-- function passages_of(p_document bigint, p_from integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, title text, place jsonb, text text, context text), callable by holdfast_api, holdfast_readonly
 -- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
 -- function pick_suspect(p_pipeline text, p_phase text, p_worker text, p_holds bigint[]) returns bigint[]
 -- function place_hold(p_provider text, p_organisation text, p_pipeline text, p_phase text, p_budget text, p_until timestamp with time zone, p_reason text, p_by text, p_needs_usd numeric) returns bigint
@@ -749,6 +750,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint
 -- function wake() returns void
 -- function wake_parent(p_parent bigint) returns void
+-- function wall_off(p_table regclass) returns void
 -- function warnings_of(p_documents bigint[]) returns TABLE(document_id bigint, source_name text, code text, message text), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function weakness(p_kind text) returns integer, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function with_parts(p_documents bigint[]) returns bigint[]

@@ -12,7 +12,6 @@ from starlette.types import Message
 from holdfast.api.callers import Call, Reader, Writer
 from holdfast.api.problems import Refused
 from holdfast.api.shapes import Accepted, Document, JobWithAttempts, Known, Removed, Warning
-from holdfast.engine.overview import Row
 from holdfast.engine.strict_json import load
 from holdfast.errors import InvalidInput, NotFound, TooLarge
 from holdfast.intake.found import Found
@@ -111,7 +110,7 @@ async def submit(request: Request, response: Response, call: Writer, idempotency
 async def show(call: Reader, document_id: Id) -> Document:
     """A document with all its jobs, each with all its attempts, and what is known from it."""
     row = await call.app.overview.pipeline_of(document_id)
-    if _is_removed(row):
+    if row["deleted_at"] is not None:
         raise NotFound(f"document {document_id} was removed")
     known = await call.app.knowledge([document_id])
     return Document.model_validate(
@@ -128,12 +127,6 @@ async def show(call: Reader, document_id: Id) -> Document:
 async def remove(call: Writer, document_id: Id) -> Removed:
     """Remove a document and everything that was made of it. This cannot be undone."""
     return Removed.model_validate(await call.app.delete(document_id, actor=call.name))
-
-
-def _is_removed(row: Row) -> bool:
-    """Whether only the tombstone is left, which keeps nothing of what makes a document findable."""
-    kept = (row["source_name"], row["source_location"], row["content_hash"], row["metadata"])
-    return kept == ("deleted", None, None, {})
 
 
 async def _upload(request: Request, call: Call, key: str | None) -> Taken:

@@ -1,5 +1,6 @@
 """Errors as callers see them: problem documents (RFC 9457) with a stable code."""
 
+import logging
 import math
 from typing import Any
 
@@ -21,6 +22,8 @@ from holdfast.errors import (
     StorageUnavailable,
     TooLarge,
 )
+
+_records = logging.getLogger("holdfast")
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -94,7 +97,7 @@ def answer_problems(api: FastAPI) -> None:
     async def expected(_: Request, error: HoldfastError) -> JSONResponse:
         for kind, (status, code) in _STATUS.items():
             if isinstance(error, kind):
-                return problem_answer(status, code, str(error))
+                return problem_answer(status, code, _told(status, error))
         raise error
 
     @api.exception_handler(RequestValidationError)
@@ -116,6 +119,14 @@ def answer_problems(api: FastAPI) -> None:
     async def unexpected(_: Request, error: Exception) -> JSONResponse:
         # Answered outside of everything that is around other answers.
         return problem_answer(500, "failed", "this failed for a reason that its log tells", headers=HEADERS)
+
+
+def _told(status: int, error: HoldfastError) -> str:
+    """What a caller may know: of our own troubles, only that there are some."""
+    if status != 503:
+        return str(error)
+    _records.warning("api.unavailable", extra={"error": str(error), "error_type": type(error).__name__})
+    return "this cannot be done right now: call again later"
 
 
 def problem_answer(
