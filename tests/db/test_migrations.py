@@ -92,6 +92,20 @@ async def test_database_newer_than_the_code_is_refused(empty: Database, director
         await pending(empty, directory=directory)
 
 
+async def test_function_that_answers_otherwise_is_replaced_with_its_rights(empty: Database, tmp_path: Path) -> None:
+    room = tmp_path / "room" / "sql"
+    room.mkdir(parents=True)
+    declaration = "create or replace function holdfast.answer({}) returns {} language sql as $$ select {} $$;"
+    (room / "answer.sql").write_text(declaration.format("", "int", "1"))
+    (room / "another.sql").write_text(declaration.format("int", "int", "2"))
+    (room / "zz_grants.sql").write_text("grant execute on function holdfast.answer(), holdfast.answer(int) to public;")
+    await migrate(empty, functions=tmp_path)
+    (room / "answer.sql").write_text(declaration.format("", "table (one int, two text)", "1, 'two'"))
+    assert await migrate(empty, functions=tmp_path) == [Applied(None, "functions")]
+    assert await empty.fetchrow("select * from holdfast.answer()") == (1, "two")
+    assert await empty.fetchval("select holdfast.answer(5)") == 2
+
+
 async def test_changed_function_replaces_all_functions(empty: Database, tmp_path: Path) -> None:
     declaration = "create or replace function holdfast.answer() returns int language sql as"
     file = tmp_path / "room" / "sql" / "answer.sql"

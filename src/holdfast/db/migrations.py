@@ -1,6 +1,7 @@
 """Brings a database to the schema this code expects: forward only, once, however many processes try."""
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,11 @@ select exists (
 GIVE_TO_OWNER = """
 alter table holdfast.migration owner to holdfast_owner;
 alter table holdfast.schema_state owner to holdfast_owner;
+"""
+
+FUNCTIONS_NAMED = """
+select oid::regprocedure::text as signature from pg_proc
+where pronamespace = 'holdfast'::regnamespace and proname = any ($1)
 """
 
 
@@ -154,11 +160,27 @@ async def _apply_functions(connection: Connection, functions: Functions, *, owne
     await connection.execute("set local check_function_bodies = off")
     if owned:
         await connection.execute("set local role holdfast_owner")
-    for source in functions.sources:
-        await connection.execute(source, timeout=FILE_SECONDS)
+    while not await _replace_functions(connection, functions):
+        pass
     await connection.execute("reset role")
     await connection.execute(
         "insert into holdfast.schema_state (key, checksum) values ('functions', $1) "
         "on conflict (key) do update set checksum = excluded.checksum",
         functions.checksum,
     )
+
+
+async def _replace_functions(connection: Connection, functions: Functions) -> bool:
+    """Create or replace them all. False: some answer otherwise now and had to be dropped, so begin again."""
+    for source in functions.sources:
+        try:
+            async with connection.transaction():
+                await connection.execute(source, timeout=FILE_SECONDS)
+        except asyncpg.InvalidFunctionDefinitionError:
+            rows = await connection.fetch(FUNCTIONS_NAMED, re.findall(r"function holdfast\.(\w+)\(", source))
+            if not rows:
+                raise
+            for row in rows:
+                await connection.execute(f"drop function {row['signature']}")
+            return False
+    return True
