@@ -62,6 +62,24 @@ async def test_upload_that_is_cut_off_leaves_nothing(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.parametrize("bytes_a_turn", [0, 1])
+async def test_body_that_trickles_in_is_given_up(
+    api: Served, bytes_a_turn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.api.guards.SLOW_SECONDS", 0.3)
+    head = f"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM['Content-Type']}\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+    writer.write(f"{head}Content-Length: 1000000\r\n\r\n".encode() + FILE)
+    answer = asyncio.create_task(reader.readline())
+    while not answer.done():
+        writer.write(b"x" * bytes_a_turn)
+        await asyncio.sleep(0.02)
+    writer.close()
+    assert await answer == b"HTTP/1.1 408 Request Timeout\r\n"
+    assert (await api.count("document"), api.stored_files()) == (0, [])
+    assert (await api.upload()).status_code == 202
+
+
 async def test_body_that_ends_before_its_form_does_leaves_nothing(api: Served) -> None:
     for body in (FILE + b"half of", FILE + b"half of\r\n--lim", FILE[:40], b""):
         response = await api.client.post("/v1/documents", content=body, headers=FORM)

@@ -1,5 +1,7 @@
 """What a call must get past before it is looked at, whoever sends it."""
 
+import asyncio
+import time
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -10,6 +12,8 @@ from holdfast.api.problems import problem_answer
 
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 MOST_BODY_BYTES = 1 << 20
+SLOW_SECONDS = 30.0
+LEAST_BYTES_A_SECOND = 1_000
 UPLOADS = ("POST", "/v1/documents")
 
 
@@ -52,6 +56,34 @@ class SmallBodies:
 
         is_upload = (scope.get("method"), scope["path"]) == UPLOADS
         await self._inner(scope, receive if is_upload else receiving, send)
+
+
+class SteadyBodies:
+    """Refuses a body that trickles in: whoever sends a byte a second keeps a place that others need."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, came, complete = time.monotonic(), 0, False
+
+        async def receiving() -> Message:
+            nonlocal came, complete
+            if complete:  # what is waited for now is that the caller goes away
+                return await receive()
+            try:
+                async with asyncio.timeout(SLOW_SECONDS):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "the body does not come: send it at once") from None
+            came += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            spent = time.monotonic() - began
+            if not complete and spent > SLOW_SECONDS and came < spent * LEAST_BYTES_A_SECOND:
+                raise HTTPException(408, f"the body comes with less than {LEAST_BYTES_A_SECOND:,} bytes a second")
+            return message
+
+        await self._inner(scope, receiving if scope["type"] == "http" else receive, send)
 
 
 def _name(address: str) -> str | None:

@@ -42,6 +42,7 @@ _TITLES = {
     403: "Your key does not allow this",
     404: "There is no such thing",
     405: "This cannot be done here",
+    408: "This takes too long",
     409: "This contradicts what is stored",
     413: "This is too large",
     415: "This cannot be read",
@@ -54,6 +55,7 @@ _CODES = {
     400: "bad_request",
     404: "not_found",
     405: "method_not_allowed",
+    408: "too_slow",
     413: "too_large",
     415: "unsupported_media_type",
 }

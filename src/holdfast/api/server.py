@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from holdfast.api.callers import Doorkeeper
 from holdfast.api.documents import documents
 from holdfast.api.events import events
-from holdfast.api.guards import OnlyNeighbours, SmallBodies
+from holdfast.api.guards import OnlyNeighbours, SmallBodies, SteadyBodies
 from holdfast.api.headers import WithHeaders
 from holdfast.api.jobs import jobs
 from holdfast.api.problems import MEDIA_TYPE, Problem, answer_problems
@@ -48,6 +48,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     api.include_router(probes, responses=PROBLEMS)
     answer_problems(api)
     api.add_middleware(SmallBodies)
+    api.add_middleware(SteadyBodies)
     if not asks_for_keys:
         api.add_middleware(OnlyNeighbours)
     api.add_middleware(WithHeaders)
