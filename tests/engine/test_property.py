@@ -18,7 +18,7 @@ from holdfast.engine.queue import Queue
 from tests.engine.machine import QueueMachine
 from tests.engine.model_rules import PIPELINE
 
-EXAMPLES = int(os.environ.get("HOLDFAST_TEST_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("HOLDFAST_TEST_EXAMPLES", "40"))
 RULES = settings(
     max_examples=EXAMPLES,
     stateful_step_count=50,
