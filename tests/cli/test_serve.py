@@ -28,7 +28,8 @@ class Served:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         assert process.stderr is not None
-        self.announced = process.stderr.readline()
+        # Whoever works beside it may speak first.
+        self.announced = next(line for line in process.stderr if line.startswith("serving on "))
         url = urlsplit(self.announced.removeprefix("serving on ").strip())
         self.host, self.port = url.hostname or "", url.port or 0
 
