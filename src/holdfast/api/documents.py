@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, WithJsonSchema
 from starlette.datastructures import FormData, UploadFile
 from starlette.types import Message
 
 from holdfast.api.callers import Call, Reader, Writer
+from holdfast.api.jobs import Id
 from holdfast.api.problems import Refused
 from holdfast.api.shapes import Accepted, Document, JobWithAttempts, Known, Removed, Warning
 from holdfast.engine.strict_json import load
@@ -27,7 +28,6 @@ FORM_BYTES = 1 << 16  # what a form adds to its file
 
 documents = APIRouter(tags=["documents"])
 
-Id = Annotated[int, Path(ge=1, le=2**63 - 1)]
 Key = Annotated[
     str | None,
     Header(min_length=1, max_length=255, description="The same key and document: the same answer, however often."),

@@ -1,6 +1,5 @@
 """Errors as callers see them: problem documents (RFC 9457) with a stable code."""
 
-import logging
 import math
 from typing import Any
 
@@ -12,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from holdfast.api.headers import HEADERS
+from holdfast.engine import events
 from holdfast.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -22,8 +22,6 @@ from holdfast.errors import (
     StorageUnavailable,
     TooLarge,
 )
-
-_records = logging.getLogger("holdfast")
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -127,7 +125,7 @@ def _told(status: int, error: HoldfastError) -> str:
     """What a caller may know: of our own troubles, only that there are some."""
     if status != 503:
         return str(error)
-    _records.warning("api.unavailable", extra={"error": str(error), "error_type": type(error).__name__})
+    events.call_not_served(error)
     return "this cannot be done right now: call again later"
 
 

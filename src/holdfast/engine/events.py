@@ -82,6 +82,11 @@ def swept(lost_jobs: list[int], timed_out_jobs: list[int]) -> None:
         _say(logging.WARNING, "sweep.took_back", lost=lost_jobs, timed_out=timed_out_jobs)
 
 
+def call_not_served(error: Exception) -> None:
+    """A caller was told to come back later, and no more."""
+    _say(logging.WARNING, "call.not_served", error=str(error), error_type=type(error).__name__)
+
+
 def _fields(attempt: Attempt) -> dict[str, object]:
     return {
         "job": attempt.job_id,

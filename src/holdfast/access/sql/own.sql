@@ -8,7 +8,7 @@ $$;
 -- they pass the walls of the tables.
 create or replace function holdfast.is_own(p_organisation text) returns boolean
 language sql stable as $$
-    select coalesce(nullif(current_setting('holdfast.organisation', true), ''), p_organisation) is not distinct from p_organisation
+    select coalesce(holdfast.confined_to(), p_organisation) is not distinct from p_organisation
 $$;
 
 -- Puts up the wall before a table that holds rows of organisations: a tenant reads its own. The others are kept to what grants
