@@ -1,5 +1,7 @@
 """PDF becomes text whose every passage knows its page."""
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.errors import EmptyText
@@ -55,3 +57,13 @@ async def test_line_that_begins_with_a_hash_is_no_heading(extracted: Extracting)
 async def test_only_blank_pages_are_empty_text(extracted: Extracting) -> None:
     with pytest.raises(EmptyText, match="no text on its 1 page"):
         await extracted(pdf([[]]), PDF)
+
+
+async def test_half_of_a_file_is_not_taken_for_the_whole(extracted: Extracting) -> None:
+    whole = (Path(__file__).parents[2] / "examples" / "library" / "harbour-handbook.pdf").read_bytes()
+
+    half, complete = await extracted(whole[:3000], PDF), await extracted(whole, PDF)
+
+    assert "tidal gate" not in half.text
+    assert "CUT_OFF" in half.warnings
+    assert list(complete.warnings) == []
