@@ -113,7 +113,9 @@ select ended_at, organisation, document_id, job_id, 'history',
        case when recovered then 'extract' else 'enrich' end, platform,
        case when recovered then 'parse' else 'enrich' end,
        case when recovered then 'network_timeout' else 'json_parse' end,
-       'NetworkTimeout', 'NETWORK_TIMEOUT', 'connection reset by ' || n % 20, 1, true, md5('cause ' || n % 20)
+       'NetworkTimeout', 'NETWORK_TIMEOUT', 'connection reset by ' || n % 20, 1, true,
+       case when recovered then md5('cause ' || n % 20)
+            else holdfast.fingerprint('enrich', 'json_parse', 'AnswerNotJson', 'no JSON in answer ' || n) end
 from cast_of_jobs
 where (recovered or state in ('failed', 'deadletter')) and ended_at > now() - interval '30 days'
 """

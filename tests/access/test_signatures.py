@@ -66,6 +66,6 @@ def test_neither_another_body_nor_another_secret_is(secret: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "whsec_", "whsec_c2hvcnQ=", "whsec_***", "guessable"])
 def test_what_cannot_be_a_secret_is_refused_without_showing_it(wrong: str) -> None:
-    with pytest.raises(InvalidInput, match="base64$") as refused:
+    with pytest.raises(InvalidInput, match=r"base64$") as refused:
         check_secret(wrong)
     assert wrong in ("", "whsec_") or wrong not in str(refused.value)

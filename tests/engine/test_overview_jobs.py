@@ -257,3 +257,77 @@ async def test_pipeline_of_a_document_shows_every_job_it_had(overview: Overview,
     document = await overview.pipeline_of(first.document_id)
     assert [job["job_id"] for job in document["jobs"]] == [again.job_id, first.job_id]
     assert [len(job["attempts"]) for job in document["jobs"]] == [0, 3]
+
+
+@pytest.fixture
+async def named(watched: Scenario) -> dict[str, int]:
+    """Jobs of documents that are told apart by their names."""
+    names = ("Annual-Report_2024.pdf", "report annual 2025.docx", "Übersicht Häfen.txt", "o'hare & sons.eml")
+    return {name: (await watched.submit_one(source_name=name)).job_id for name in names}
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("report", [1, 0]),
+        ("REP ann", [1, 0]),
+        ("annual 2024", [0]),
+        ("pdf", [0]),
+        ("eport", []),
+        ("Übers", [2]),
+        ("häfen", [2]),
+        ("o'hare", [3]),
+        ("& sons |", [3]),
+        ("annual-report_2024.pdf", [0]),
+        ("report:* | sons", []),
+        ("\\' OR 1=1", []),
+        ("x" * 3000, []),
+    ],
+)
+async def test_jobs_are_found_by_words_of_a_name(
+    overview: Overview, named: dict[str, int], text: str, places: list[int]
+) -> None:
+    names = list(named)
+    assert await _found(overview, named, text=text) == [names[place] for place in places]
+
+
+async def test_number_finds_a_document_or_a_job(overview: Overview, watched: Scenario, database: Database) -> None:
+    # Otherwise documents and jobs would have the same numbers.
+    await database.execute("alter sequence holdfast.pipeline_job_id_seq restart 1000")
+    first = await watched.submit_one(source_name="one.pdf")
+    await finish(watched)
+    again = await watched.submit_one(document_id=first.document_id)
+    last = await watched.submit_one(source_name="of 7999.pdf")
+
+    async def found(text: str) -> list[int]:
+        return [job["job_id"] for job in (await overview.jobs(text=text))["jobs"]]
+
+    assert await found(str(first.document_id)) == [again.job_id, first.job_id]
+    assert await found(f" {last.job_id} ") == [last.job_id]
+    assert await found("7999") == [last.job_id]
+    assert await found("4711") == []
+    assert await found("9" * 30) == []
+
+
+async def test_name_of_any_length_can_be_submitted_and_found(overview: Overview, watched: Scenario) -> None:
+    job = await watched.submit_one(source_name="begin " + "ä" * 20_000)
+    assert [found["job_id"] for found in (await overview.jobs(text="begin"))["jobs"]] == [job.job_id]
+    assert [found["job_id"] for found in (await overview.jobs(text="ä" * 400))["jobs"]] == [job.job_id]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "-!?"])
+async def test_text_without_a_word_is_refused(overview: Overview, text: str) -> None:
+    with pytest.raises(InvalidInput, match="no word to look for"):
+        await overview.jobs(text=text)
+
+
+async def test_text_narrows_together_with_others(overview: Overview, named: dict[str, int]) -> None:
+    assert await _found(overview, named, text="report", state="done") == []
+    assert await _found(overview, named, text="report", organisation="acme", limit=1) == ["report annual 2025.docx"]
+
+
+async def test_jobs_are_found_by_their_cause(overview: Overview, mixed: dict[str, int]) -> None:
+    fingerprints = {group["category"]: group["fingerprint"] for group in await overview.failure_groups()}
+    assert await _found(overview, mixed, fingerprint=fingerprints["corrupt_input"]) == ["permanent"]
+    assert await _found(overview, mixed, fingerprint=fingerprints["network_timeout"], state="failed") == ["retrying"]
+    assert await _found(overview, mixed, fingerprint="nothing") == []

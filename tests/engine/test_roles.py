@@ -26,6 +26,7 @@ READING = SEARCHING | {
     "fingerprint",
     "jobs_of",
     "matching_jobs",
+    "name_words",
     "needed_artifacts",
     "next_budget_day",
     "passages_of",

@@ -9,6 +9,9 @@ ENDINGS = """(
     from holdfast.pipeline_job where state = 'working'
 )"""
 
+# The fingerprint of all failures that wait for an operator there.
+ONE_CAUSE = "f0380d0cf1362c9d3dba0d18e3e9826b"
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -20,8 +23,8 @@ class Statement:
     share: float = SMALL_SHARE
 
 
-def _question(name: str, arguments: str = "") -> Statement:
-    return Statement(f"{name}({arguments})", f"select * from holdfast.{name}({arguments})")
+def _question(name: str, arguments: str = "", *, share: float = SMALL_SHARE) -> Statement:
+    return Statement(f"{name}({arguments})", f"select * from holdfast.{name}({arguments})", share=share)
 
 
 def _page(narrowed: str, *, share: float = SMALL_SHARE) -> Statement:
@@ -91,6 +94,8 @@ VERBS = (
     _matching('{"state": "held"}'),
     _matching('{"state": "failed", "component": "enrich"}'),
     _matching('{"state": "failed", "retryable": "true"}'),
+    _matching('{"state": "failed", "fingerprint": "nothing"}'),
+    _matching(f'{{"state": "deadletter", "fingerprint": "{ONE_CAUSE}"}}'),
 )
 
 QUESTIONS = (
@@ -108,6 +113,16 @@ QUESTIONS = (
     _question("overview_errors_by", "'fingerprint', 7"),
     _question("overview_top_failing", "20, 7"),
     _question("overview_repeat_offenders", "2, 30"),
+    # Counts the jobs that stand still for what failed of late.
+    _question("overview_failure_groups", "7, 100", share=0.2),
+    _question("overview_costs_by_day", "1"),
+    _question("overview_saved", "1"),
+    _question("overview_flow", "900, 30"),
+    _question("overview_database"),
+    Statement(
+        "overview_position",
+        'select holdfast.overview_position(id) from holdfast.overview_jobs(\'{"state": "queued"}\', 1) id',
+    ),
     _question("overview_budgets"),
     _question("overview_budget_refusals", "7"),
     _question("overview_holds"),
@@ -139,4 +154,10 @@ QUESTIONS = (
     _page('{"metadata": {"pages": 7}}', share=0.4),
     _page('{"metadata": {"batch": 7}}'),
     _page('{"organisation": "org-7", "state": "failed", "metadata": {"pages": 7}}'),
+    _page('{"text": "file 777777"}'),
+    _page('{"text": "777777"}'),
+    _page('{"text": "77777 FILE", "state": "done"}'),
+    _page('{"text": "file"}', share=0.2),
+    _page('{"text": "nowhere"}'),
+    _page('{"fingerprint": "nothing", "state": ["failed", "deadletter"]}', share=0.1),
 )

@@ -30,6 +30,9 @@ class JobFilter(TypedDict, total=False):
     organisation: str | None
     platform: str | None
     metadata: Mapping[str, Json] | None
+    fingerprint: str | None
+    text: str | None
+    """Words of the document's name, in any order, each or its beginning; or the number of a document or a job."""
 
 
 class Overview:
@@ -90,7 +93,8 @@ class Overview:
                 document_id,
             )
             attempts = await _ask(connection, "attempts", [job["job_id"] for job in jobs])
-        return {**document, "jobs": [_with_attempts(job, attempts) for job in jobs]}
+            placed = [await _with_position(connection, job) for job in jobs]
+        return {**document, "jobs": [_with_attempts(job, attempts) for job in placed]}
 
     async def processing_status(self) -> Row:
         """Queues, stuck jobs and recent failures in one document; a phase name used twice carries its pipeline."""
@@ -130,11 +134,27 @@ class Overview:
         """What budgets refused, by day."""
         return await self._ask("budget_refusals", days)
 
+    async def failure_groups(self, days: int = 7, limit: int = 100) -> list[Row]:
+        """Logged errors by cause, the most frequent first, with how many jobs each keeps from going on."""
+        return await self._ask("failure_groups", days, limit)
+
+    async def costs_by_day(self, days: int = 14) -> list[Row]:
+        """Money spent, by day, organisation, phase and provider; days are those of UTC, today included."""
+        return await self._ask("costs_by_day", days)
+
+    async def saved(self, days: int = 14) -> list[Row]:
+        """Money not spent again because finished phases were kept, by day of UTC."""
+        return await self._ask("saved", days)
+
     # What faces show.
 
     async def queues(self) -> list[Row]:
         """Every phase in order: how many jobs wait, work or need someone, and who runs it."""
         return await self._ask("queues")
+
+    async def flow(self, seconds: int = 900, bucket_seconds: int = 30) -> list[Row]:
+        """Attempts that ended of late, by stretches of time and phase; a stretch without any has no row."""
+        return await self._ask("flow", seconds, bucket_seconds)
 
     async def jobs(self, *, limit: int = 50, cursor: str | None = None, **narrowed: Unpack[JobFilter]) -> Row:
         """A page of jobs, those of the newest documents first, and the cursor of the next page or None."""
@@ -160,7 +180,12 @@ class Overview:
                 raise NotFound(f"there is no job {job_id}")
             (document,) = await _ask(connection, "document", cards[0]["document_id"])
             attempts = await _ask(connection, "attempts", [job_id])
-        return {**_with_attempts(cards[0], attempts), "document": document}
+            job = await _with_position(connection, cards[0])
+        return {**_with_attempts(job, attempts), "document": document}
+
+    async def position(self, job_id: int) -> int | None:
+        """How many jobs are claimed before it; 10,001 means more than 10,000, None that it is not queued."""
+        return await _position(self._database, job_id)
 
     async def progress(self, job_ids: list[int]) -> list[Row]:
         """Where these jobs and those of their documents' children stand, phase by phase."""
@@ -198,6 +223,11 @@ class Overview:
         """The patience in force, by policy and category."""
         return await self._ask("policies")
 
+    async def database(self) -> Row:
+        """The database's figures that tell of trouble before it comes; None where its rights hide one."""
+        (row,) = await self._ask("database")
+        return row
+
     async def audit(self, limit: int = 50, job_id: int | None = None) -> list[Row]:
         """What operators did, the newest first; to one job if it is named."""
         return await self._ask("audit", limit, job_id)
@@ -219,6 +249,17 @@ async def _ask(source: "Connection | Database", question: str, *arguments: objec
 
 async def _rows(source: "Connection | Database", sql: str, *arguments: object) -> list[Row]:
     return [dict(row) for row in await source.fetch(sql, *arguments)]
+
+
+async def _position(source: "Connection | Database", job_id: int) -> int | None:
+    position: int | None = await source.fetchval("select holdfast.overview_position($1)", job_id)
+    return position
+
+
+async def _with_position(connection: Connection, job: Row) -> Row:
+    # Only a queued job has a place; a document has at most one of them per pipeline.
+    queued = job["state"] == "queued"
+    return {**job, "queue_position": await _position(connection, job["job_id"]) if queued else None}
 
 
 def _with_attempts(job: Row, attempts: Iterable[Row]) -> Row:

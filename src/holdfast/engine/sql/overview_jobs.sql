@@ -1,6 +1,7 @@
 -- A page of jobs, by id: of the newest documents first, and of one document the newest job first. The cursor is the last
 -- job of the page before, as "document-job". Keys: state (one or several), status, pipeline, phase, component, category,
--- retryable, organisation, platform, metadata (contained in the document's). An unknown key or value is refused.
+-- retryable, fingerprint, organisation, platform, metadata (contained in the document's), text (words that the document's name
+-- has or begins with, in any order; or the number of a document or a job). An unknown key or value is refused.
 -- Asked state by state, because each has an index of its own: what is under way is never searched among what is finished.
 create or replace function holdfast.overview_jobs(p_filter jsonb, p_limit integer, p_cursor text default null) returns setof bigint
 language plpgsql stable set search_path = holdfast, pg_temp as $$
@@ -15,7 +16,7 @@ begin
         with done as materialized (
             select * from overview_done_jobs(v_filter, v_documents, v_limit, v_before)
             -- A success clears the error, and a done job is in no phase any more.
-            where 'done' = any (v_states) and not p_filter ?| array['phase', 'component', 'category', 'retryable']
+            where 'done' = any (v_states) and not p_filter ?| array['phase', 'component', 'category', 'retryable', 'fingerprint']
         ),
         -- When these fill the page, nobody has to look further back.
         oldest as materialized (
@@ -42,9 +43,12 @@ language plpgsql stable set search_path = holdfast, pg_temp set plan_cache_mode 
 set enable_seqscan = off set jit = off as $$
 declare
     c_many constant integer := 10000;
+    v_named tsquery := overview_name_query(p_filter ->> 'text');
+    v_number bigint := overview_number(p_filter ->> 'text');
+    v_numbered bigint[] := array[v_number, (select j.document_id from pipeline_job j where j.id = v_number)];
     v_documents bigint[];
 begin
-    if not p_filter ?| array['organisation', 'platform', 'metadata'] then
+    if not p_filter ?| array['organisation', 'platform', 'metadata', 'text'] then
         return null;
     end if;
     v_documents := array(
@@ -54,6 +58,7 @@ begin
           and (not p_filter ? 'organisation' or d.organisation = p_filter ->> 'organisation')
           and (not p_filter ? 'platform' or d.source_platform = p_filter ->> 'platform')
           and (not p_filter ? 'metadata' or d.metadata @> (p_filter -> 'metadata'))
+          and (not p_filter ? 'text' or name_words(d.source_name) @@ v_named or d.id = any (v_numbered))
         limit c_many
     );
     return case when cardinality(v_documents) < c_many then v_documents end;
@@ -123,8 +128,8 @@ begin
 end $$;
 
 -- Whether a job passes the filter, its state apart. Having no settings of its own, this becomes part of the query that
--- calls it; a document that no key asks for is then not even read. The last two are asked only when they mean many
--- documents; a case keeps the planner from guessing that they are few.
+-- calls it; a document that no key asks for is then not even read. Platform and metadata are asked only when they mean many
+-- documents; a case keeps the planner from guessing that they, or those of a text, are few.
 create or replace function holdfast.overview_keeps(p_job holdfast.pipeline_job, p_document holdfast.document, p_filter jsonb)
 returns boolean
 language sql stable as $$
@@ -137,6 +142,25 @@ language sql stable as $$
        and (not p_filter ? 'organisation' or p_job.organisation = p_filter ->> 'organisation')
        and (not p_filter ? 'platform' or case when p_document.source_platform = p_filter ->> 'platform' then true else false end)
        and (not p_filter ? 'metadata' or case when p_document.metadata @> (p_filter -> 'metadata') then true else false end)
+       and (not p_filter ? 'fingerprint' or p_filter ->> 'fingerprint' = holdfast.fingerprint(
+               p_job.last_error ->> 'component', p_job.last_error ->> 'category', p_job.last_error ->> 'error_type',
+               p_job.last_error ->> 'error'))
+       and (not p_filter ? 'text'
+            or case when holdfast.name_words(p_document.source_name) @@ holdfast.overview_name_query(p_filter ->> 'text') then true
+                    else coalesce(holdfast.overview_number(p_filter ->> 'text') in (p_job.id, p_document.id), false) end)
+$$;
+
+-- What finds names that have every word of a text, or words that begin so. Null when there is no word in it.
+create or replace function holdfast.overview_name_query(p_text text) returns tsquery
+language sql immutable as $$
+    select to_tsquery('simple', '''' || regexp_replace(words, '\s+', ''':* & ''', 'g') || ''':*')
+    from (select nullif(btrim(translate(left(p_text, 500), '!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', repeat(' ', 32))), '') as words) w
+$$;
+
+-- The number that a text is, if it is one.
+create or replace function holdfast.overview_number(p_text text) returns bigint
+language sql immutable as $$
+    select case when p_text ~ '^\s*[0-9]{1,18}\s*$' then p_text::bigint end
 $$;
 
 -- The states a filter means. Refuses what no job can match.
@@ -150,7 +174,7 @@ declare
     v_stranger text := (
         select key from jsonb_object_keys(p_filter) key
         where key not in ('state', 'status', 'pipeline', 'phase', 'component', 'category', 'retryable', 'organisation',
-                          'platform', 'metadata') limit 1);
+                          'platform', 'metadata', 'fingerprint', 'text') limit 1);
     v_pipeline text := p_filter ->> 'pipeline';
 begin
     if v_stranger is not null then
@@ -161,6 +185,8 @@ begin
             using errcode = 'HF400';
     elsif p_filter ? 'metadata' and jsonb_typeof(p_filter -> 'metadata') <> 'object' then
         raise exception 'metadata is filtered by an object, not by %', p_filter -> 'metadata' using errcode = 'HF400';
+    elsif p_filter ? 'text' and overview_name_query(p_filter ->> 'text') is null then
+        raise exception 'there is no word to look for in "%"', p_filter ->> 'text' using errcode = 'HF400';
     elsif v_pipeline is not null and not exists (select from pipeline where name = v_pipeline) then
         raise exception 'there is no pipeline "%"', v_pipeline using errcode = 'HF404';
     elsif p_filter ? 'phase' and not exists (
@@ -191,5 +217,6 @@ grant execute on function
     holdfast.overview_ended_jobs(jsonb, text[], bigint[], integer, bigint[], bigint),
     holdfast.overview_done_jobs(jsonb, bigint[], integer, bigint[]),
     holdfast.overview_keeps(holdfast.pipeline_job, holdfast.document, jsonb),
-    holdfast.overview_check_filter(jsonb), holdfast.overview_cursor(text)
+    holdfast.overview_check_filter(jsonb), holdfast.overview_cursor(text), holdfast.overview_name_query(text),
+    holdfast.overview_number(text), holdfast.name_words(text)
 to holdfast_api, holdfast_readonly;
