@@ -158,3 +158,21 @@ def test_migrate_twice_changes_nothing_the_second_time(empty_dsn: str) -> None:
 
     assert holdfast.succeed("migrate").out == "the database is up to date\n"
     assert holdfast.succeed("migrate", "--check").out == "the database is up to date\n"
+
+
+def test_retry_tries_a_few_first(seeded: CommandLine) -> None:
+    begun = seeded.succeed("retry", "--category", "corrupt_input", "--first", "1", "--reason", "fixed")
+    assert begun.out.startswith("trial 1: 1 job queued again: 17; the rest follows")
+    assert (_state(seeded, 17), _state(seeded, 18)) == ("queued", "failed")
+
+    (trial,) = seeded.succeed("trials", "--json").json
+    assert (trial["state"], trial["first_jobs"], trial["reason"]) == ("trying", [17], "fixed")
+    assert "category corrupt_input" in seeded.succeed("trials").out
+
+
+def test_first_and_an_earlier_phase_exclude_each_other(seeded: CommandLine) -> None:
+    assert seeded.run("retry", "17", "--first", "1", "--phase", "extract").code == 2
+
+
+def test_no_trial_yet_says_how_to_begin_one(seeded: CommandLine) -> None:
+    assert seeded.succeed("trials").out.startswith("nothing was tried yet")

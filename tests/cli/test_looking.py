@@ -15,6 +15,8 @@ QUESTIONS: dict[str, Callable[[Any], bool]] = {
     "jobs --state failed --not-retryable": lambda a: {job["job_id"] for job in a["jobs"]} == {17, 18},
     "jobs --status complete --org acme": lambda a: len(a["jobs"]) == 3,
     "jobs --meta team=support": lambda a: a == {"jobs": [], "cursor": None},
+    "jobs --text 17": lambda a: [job["job_id"] for job in a["jobs"]] == [17],
+    "jobs --fingerprint nothing": lambda a: a["jobs"] == [],
     "show 17": lambda a: [attempt["outcome"] for attempt in a["attempts"]] == ["failed"],
     "show --document 17": lambda a: [job["job_id"] for job in a["jobs"]] == [17],
     "errors": lambda a: {row["key"]: row["errors"] for row in a} == {"corrupt_input": 2, "network_timeout": 1},

@@ -30,7 +30,7 @@ WRONG_CALLS = {
     "submit reports --org acme --file /nowhere": "cannot read /nowhere",
     "submit reports --org acme --priority 1000": "--priority",
     "submit reports --file - --name x": "--name and --file exclude each other",
-    "retry": "--all",
+    "retry": "say that all are meant",
     "retry 999": "there is no job 999",
     "retry 99999999999999999999": "out of range",
     "retry 17 --state failed": "not both",

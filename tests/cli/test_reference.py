@@ -23,7 +23,8 @@ from tests.cli.conftest import HERE, CommandLine
 
 REFERENCE = (HERE.parents[1] / "docs" / "reference" / "cli.md").read_text()
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", REFERENCE, re.MULTILINE | re.DOTALL))
-# Other tests run these: they run until they are stopped, reach the open network, ask someone or need a service.
+# Other tests run these: they run until they are stopped, reach the open network, ask someone, need a service or the
+# failures that examples before them have retried.
 ELSEWHERE = (
     "holdfast worker",
     "holdfast worker --pipeline documents --phase embed --concurrency 4",
@@ -36,6 +37,7 @@ ELSEWHERE = (
     "holdfast ingest report.pdf https://example.com/terms.html",
     "holdfast delete 42",
     "holdfast reindex --model openai",
+    "holdfast retry --category corrupt_input --first 1",
 )
 
 

@@ -83,7 +83,7 @@ async def test_an_unknown_phase_is_refused(scenario: Scenario, control: Control)
 
 
 def test_a_selection_that_names_nothing_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="--all"):
+    with pytest.raises(InvalidInput, match="say that all are meant"):
         Selection()
 
 

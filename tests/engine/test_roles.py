@@ -41,6 +41,7 @@ TENANTS = {
     "reset",
     "retry",
     "submit",
+    "try_first",
     "use_artifacts",
 }
 KEEPING = {
@@ -76,12 +77,14 @@ OPERATING = KEEPING | {
     "store_reindexed",
     "submit",
     "take_for_reindexing",
+    "try_first",
 }
 WORKING = (
     SEARCHING
     | KEEPING
     | {
         "add_to_graph",
+        "advance_trials",
         "begin_graph",
         "check_timeouts",
         "claim",

@@ -88,6 +88,16 @@ VERBS = (
     Statement(
         "retry", 'select * from holdfast.retry(array(select holdfast.matching_jobs(\'{"state": "failed"}\', 9)))'
     ),
+    Statement("try first", "select holdfast.try_first('{}')"),
+    Statement(
+        "advance a trial",
+        "select holdfast.advance_trials()",
+        first=(
+            "select holdfast.try_first('{\"ids\": [10, 410, 810, 1210, 1610, 2010, 2410]}')",
+            "update holdfast.trial set state = 'passed'",
+        ),
+    ),
+    Statement("next of a trial", "select * from holdfast.trial_jobs('{}', 500000, 500)"),
     Statement("requeue stuck", "select holdfast.requeue_stuck(0)", first=(CLAIM,)),
     _matching('{"state": "failed"}'),
     _matching('{"state": "deadletter"}'),
@@ -126,6 +136,7 @@ QUESTIONS = (
     _question("overview_budgets"),
     _question("overview_budget_refusals", "7"),
     _question("overview_holds"),
+    _question("overview_trials", "50"),
     _question("overview_workers"),
     _question("overview_pipelines"),
     _question("overview_policies"),

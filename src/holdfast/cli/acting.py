@@ -10,8 +10,10 @@ from holdfast.cli.formats import plural
 from holdfast.cli.options import DryRun, Json, PhaseName, PipelineName, Reason
 from holdfast.cli.output import answer
 from holdfast.cli.progress import progress
-from holdfast.cli.running import WORK_FAILED, actor, run
+from holdfast.cli.running import WORK_FAILED, actor, reported, run
 from holdfast.cli.selecting import selecting
+from holdfast.cli.trials import print_begun
+from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.engine.control import Act, Control, Tally
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 FromPhase = Annotated[
     str | None, typer.Option("--phase", help="Run this earlier phase and all after it again, not only what failed.")
+]
+First = Annotated[
+    int | None,
+    typer.Option("--first", min=1, max=100, help="Only this many for now; the rest follows when they get past."),
 ]
 Minutes = Annotated[
     int, typer.Option("--stuck-for-minutes", min=0, max=525_600, help="Jobs without progress for this long.")
@@ -29,6 +35,7 @@ Minutes = Annotated[
 def retry(
     selection: "Selection",
     phase: FromPhase = None,
+    first: First = None,
     reason: Reason = None,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -40,8 +47,14 @@ def retry(
     """
     from holdfast.engine.control import RETRY
 
+    with reported(as_json=as_json):
+        if first is not None and phase is not None:
+            raise InvalidInput("--first tries jobs where they failed: leave --phase out, or --first")
     if dry_run:
         _preview(RETRY, selection, as_json=as_json)
+    elif first is not None:
+        trial = run(lambda app: app.control(actor()).try_first(selection, first=first, reason=reason), as_json=as_json)
+        print_begun(trial, as_json=as_json)
     else:
         _act(lambda control: control.retry(selection, phase=phase, reason=reason), wanted="queued", as_json=as_json)
 

@@ -30,6 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "jobs": (
         "holdfast jobs --state failed --component parse",
         "holdfast jobs --org acme --meta team=sales --limit 100 --json",
+        "holdfast jobs --text 'report 18'",
     ),
     "show": ("holdfast show 17", "holdfast show --document 42"),
     "errors": ("holdfast errors", "holdfast errors --by fingerprint --days 30"),
@@ -46,11 +47,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "stats backlog": ("holdfast stats backlog",),
     "workers": ("holdfast workers",),
     "policies": ("holdfast policies", "holdfast policies patient"),
+    "trials": ("holdfast trials",),
     "retry": (
         "holdfast retry 17 18",
         "holdfast retry 16 --phase extract",
         "holdfast retry --category network_timeout --dry-run",
         'holdfast retry --pipeline documents --component parse --reason "parser fixed"',
+        "holdfast retry --category corrupt_input --first 1",
     ),
     "reset": ("holdfast reset 17", "holdfast reset --state deadletter --org acme --dry-run"),
     "cancel": ("holdfast cancel 17", 'holdfast cancel --state queued --org acme --reason "wrong upload"'),

@@ -16,6 +16,10 @@ StatusName = Annotated[str | None, typer.Option("--status", help="Only jobs that
 Meta = Annotated[
     list[str] | None, typer.Option("--meta", metavar="KEY=VALUE", help="Only documents with this metadata.")
 ]
+Words = Annotated[
+    str | None,
+    typer.Option("--text", help="Words of the document's name or their beginnings; or a document's or a job's number."),
+]
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on after the page that ended with this.")]
 
 EMPTY = "no job matches; documents are taken in with: holdfast submit"
@@ -31,7 +35,9 @@ def jobs(
     org: options.Organisation = None,
     platform: options.Platform = None,
     retryable: options.Retryable = None,
+    fingerprint: options.Fingerprint = None,
     meta: Meta = None,
+    words: Words = None,
     limit: options.Limit = 20,
     cursor: Cursor = None,
     as_json: options.Json = False,
@@ -51,7 +57,9 @@ def jobs(
         "organisation": org,
         "platform": platform,
         "retryable": retryable,
+        "fingerprint": fingerprint,
         "metadata": metadata or None,
+        "text": words,
     }
     page = run(lambda app: app.overview.jobs(limit=limit, cursor=cursor, **narrowed), as_json=as_json)
     answer(page, as_json=as_json, render=lambda: _print(page))

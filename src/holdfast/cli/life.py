@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.columns import Row
-from holdfast.cli.formats import duration, moment, money, text, when
+from holdfast.cli.formats import duration, moment, money, number, plural, text, when
 from holdfast.cli.output import STYLES, emit, heading
 
 if TYPE_CHECKING:
@@ -21,12 +21,13 @@ MARKS = {
 }
 FIELD_WIDTH = 16
 INDENT = 6
+POSITION_KNOWN = 10_000
 
 
 def print_lives(jobs: Iterable[Row]) -> None:
     """One job after the other."""
-    for number, job in enumerate(jobs):
-        if number:
+    for place, job in enumerate(jobs):
+        if place:
             emit("")
         print_life(job)
 
@@ -50,6 +51,8 @@ def _title(job: Row) -> "RenderableType":
 def _standing(job: Row) -> "Iterator[RenderableType]":
     percent = f" ({job['percent']} %)" if job["percent"] is not None and job["percent"] >= 0 else ""
     yield _field("next", text(job["next"]), style="bold")
+    if job["queue_position"] is not None:
+        yield _field("before it", _before(job["queue_position"]))
     yield _field("status", f"{text(job['status'])}{percent}")
     yield _field("document", f"{job['document_id']}, {text(job['source_name'])} from {text(job['platform'])}")
     yield _field("organisation", text(job["organisation"]))
@@ -59,6 +62,10 @@ def _standing(job: Row) -> "Iterator[RenderableType]":
     yield _field("cost", money(job["total_cost_usd"]))
     if job["crash_count"]:
         yield _field("crashes", f"{job['crash_count']} workers died while they had it", style="red")
+
+
+def _before(position: int) -> str:
+    return f"more than {number(POSITION_KNOWN)} jobs" if position > POSITION_KNOWN else plural(position, "job")
 
 
 def _error(error: dict[str, Any]) -> "Iterator[RenderableType]":

@@ -25,6 +25,7 @@ from holdfast.cli.serve import serve
 from holdfast.cli.show import show
 from holdfast.cli.stats import stats
 from holdfast.cli.submit import submit
+from holdfast.cli.trials import trials
 from holdfast.cli.up import up
 from holdfast.cli.upkeep import doctor, migrate
 from holdfast.cli.worker import worker
@@ -46,6 +47,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "show": show,
         "errors": errors,
         "stats": stats,
+        "trials": trials,
         "workers": workers,
         "policies": policies,
     },

@@ -10,6 +10,7 @@ from itertools import islice
 from holdfast.db.connection import Database
 from holdfast.engine.selection import Selection
 from holdfast.engine.strict_json import dump
+from holdfast.engine.trial import Trial
 from holdfast.errors import InvalidInput, NotFound
 
 # A batch is one transaction: short, so that workers never wait long for its row locks.
@@ -85,6 +86,18 @@ class Control:
             await self._ids({"phase": phase}, limit=0)  # refuses a phase nobody declared
         sql = "select job_id, result from holdfast.retry($1, $2, $3, $4)"
         return await self._act(RETRY, selection, sql=sql, arguments=(phase, self._actor, reason))
+
+    async def try_first(self, selection: Selection, *, first: int = 5, reason: str | None = None) -> Trial:
+        """Retry the first few of the jobs that failed; the rest follows once they got past where they had failed.
+
+        Workers see to that, in batches, under this actor's name. Raises NotFound when there is nothing to try.
+        """
+        await self._require_known(selection.ids)
+        filter_ = {"ids": list(selection.ids)} if selection.ids else selection.conditions()
+        sql = "select holdfast.try_first($1::text::jsonb, $2, $3, $4)"
+        trial_id = await self._database.fetchval(sql, _json(filter_), first, self._actor, reason)
+        (row,) = await self._database.fetch("select * from holdfast.overview_trials(1, $1)", trial_id)
+        return Trial(**row)
 
     async def reset(self, selection: Selection, *, reason: str | None = None) -> Tally:
         """Start jobs over from their first phase and clear their documents' failures."""
@@ -179,7 +192,7 @@ class Control:
         missing = sorted(wanted - set(await self._ids({"ids": sorted(wanted)})))
         if missing:
             named = ", ".join(str(job_id) for job_id in islice(missing, 10))
-            raise NotFound(f'there is no job {named}: nothing was changed; "holdfast jobs" lists them')
+            raise NotFound(f"there is no job {named}: nothing was changed")
 
     async def _ids(self, filter_: dict[str, object], limit: int | None = None) -> list[int]:
         rows = await self._database.fetch(

@@ -207,6 +207,10 @@ class Overview:
         """The holds in force; `until` is None when only a release ends it."""
         return await self._ask("holds")
 
+    async def trials(self, limit: int = 50) -> list[Row]:
+        """What was tried on a few before the rest, the newest first, and what came of it."""
+        return await self._ask("trials", limit)
+
     async def budgets(self) -> list[Row]:
         """Every budget as it stands today."""
         return await self._ask("budgets")

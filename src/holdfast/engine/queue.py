@@ -157,6 +157,10 @@ class Queue:
         assert row is not None
         return dict(row)
 
+    async def advance_trials(self) -> int:
+        """Go on with what is tried on a few first; says how many of the rest it retried. Safe for many callers."""
+        return int(await self._database.fetchval("select holdfast.advance_trials()"))
+
     async def _end(self, sql: str, body: str, connection: "Connection | None") -> dict[Handle, str]:
         rows = await (connection or self._database).fetch(sql, body)
         return {(row["job_id"], row["token"]): row["result"] for row in rows}

@@ -29,7 +29,7 @@ class Selection:
         if self.ids and (self.conditions() or self.everything):
             raise InvalidInput("name jobs by id or by a filter, not both")
         if not (self.ids or self.conditions() or self.everything):
-            raise InvalidInput("this would touch every job: name job ids or a filter, or say --all")
+            raise InvalidInput("this would touch every job: name job ids or a filter, or say that all are meant")
 
     def conditions(self) -> dict[str, object]:
         """What the jobs have in common, as the database's filters name it."""

@@ -235,6 +235,7 @@ class Worker:
             with suppress(DatabaseUnavailable):
                 swept = await self._queue.sweep(self._pace.lease_seconds)
                 events.swept(swept["lost_jobs"], swept["timed_out_jobs"])
+                await self._queue.advance_trials()
 
     async def _listen(self) -> None:
         await self._database.listen("holdfast", self._notified)

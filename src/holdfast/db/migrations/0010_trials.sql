@@ -28,15 +28,16 @@ create table holdfast.trial (
     organisation text,   -- whose jobs; null: everyone's
     filter jsonb not null,
     first_jobs bigint[] not null check (cardinality(first_jobs) > 0),
+    first_tokens bigint[] not null check (cardinality(first_tokens) = cardinality(first_jobs)),   -- what comes after them is the trial
     created_at timestamptz not null,
     created_by text not null,
     reason text,
     state text not null default 'trying' check (state in ('trying', 'passed', 'stopped')),
-    reached bigint not null default 0,   -- the rest up to this job was retried
+    reached bigint not null default 0,   -- the rest is retried in the order of its ids, so far up to this one
     retried bigint not null default 0 check (retried >= 0),
-    ended_at timestamptz,
+    ended_at timestamptz,                -- stopped, or passed and the rest retried
     why text,
-    check (state <> 'trying' or ended_at is null)
+    check (case state when 'trying' then ended_at is null when 'stopped' then ended_at is not null else true end)
 );
 create index trial_open on holdfast.trial (id) where ended_at is null;
 

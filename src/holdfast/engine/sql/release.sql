@@ -6,7 +6,7 @@ begin
     update hold set released_at = clock(), released_by = p_actor
     where id = p_hold_id and drained_at is null and released_at is null;
     if not found then
-        raise exception 'there is no hold % in force: see "holdfast hold --list"', p_hold_id using errcode = 'HF404';
+        raise exception 'there is no hold % in force: the holds listed are those that are', p_hold_id using errcode = 'HF404';
     end if;
     insert into audit_log (at, actor, action, reason, before)
     select clock(), p_actor, 'release', p_reason, to_jsonb(h) from hold h where h.id = p_hold_id;

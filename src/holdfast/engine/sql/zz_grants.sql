@@ -10,12 +10,14 @@ grant execute on function
     holdfast.register_worker(text, text, integer, jsonb), holdfast.stop_worker(text),
     holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb), holdfast.settle(jsonb),
     holdfast.fail(jsonb), holdfast.give_back(jsonb), holdfast.reserve_budget(bigint, bigint, numeric),
-    holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision), holdfast.check_timeouts()
+    holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision), holdfast.check_timeouts(),
+    holdfast.advance_trials()
 to holdfast_worker;
 
 grant execute on function
     holdfast.clock(), holdfast.submit(text, jsonb), holdfast.cancel(bigint[], text, text),
     holdfast.retry(bigint[], text, text, text), holdfast.reset(bigint[], text, text),
+    holdfast.try_first(jsonb, integer, text, text),
     holdfast.requeue_stuck(integer, text, text, text), holdfast.hold(jsonb, timestamptz, text, text),
     holdfast.release(bigint, text, text), holdfast.set_budget(text, numeric, text, text, text),
     holdfast.check_timeouts(), holdfast.matching_jobs(jsonb, integer), holdfast.fingerprint(text, text, text, text)
