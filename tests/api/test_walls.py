@@ -22,6 +22,7 @@ select md5(string_agg(row::text, ' ' order by row::text)) from (
     union all select to_jsonb(j) from holdfast.pipeline_job j where organisation = 'other'
     union all select to_jsonb(c) from holdfast.chunk c where organisation = 'other'
     union all select to_jsonb(a) from holdfast.artifact a where organisation = 'other'
+    union all select to_jsonb(t) from holdfast.trial t where organisation is distinct from 'acme'
 ) as rows(row)
 """
 
@@ -53,6 +54,11 @@ class Theirs:
             "cursor": f"{self.document_id + 1}-{self.job_id + 1}",
             "url": "https://example.org/a.pdf",
             "act": "cancel",
+            "text": TELLTALE,
+            "first": 1,
+            "times": 1,
+            "pipeline": "documents",
+            "daily_limit_usd": 1,
         }
         return named.get(name)
 
@@ -113,7 +119,9 @@ async def test_same_doors_show_it_to_its_owner(guarded: Served, theirs: Theirs) 
     document, job = theirs.document_id, theirs.job_id
     assert told == {
         *(f"/v1/documents/{document}", "/v1/jobs", f"/v1/jobs/{job}", f"/v1/jobs/{job}/events"),
-        *("/v1/search", "/v1/admin/processing-status", "/v1/events"),
+        *("/v1/search", "/v1/admin/processing-status", "/v1/events", "/v1/worker/metrics"),
+        *("/v1/admin/errors", "/v1/admin/failure-groups", "/v1/admin/top-failing", "/v1/admin/repeat-offenders"),
+        *(f"/v1/worker/runs/{document}/status",),
     }
 
 
@@ -129,7 +137,7 @@ def _asks(description: dict[str, Any], theirs: Theirs) -> Iterator[Ask]:
             parameters = operation.get("parameters", [])
             names = [one["name"] for one in parameters if one["in"] == "query"]
             needed = {one["name"] for one in parameters if one["in"] == "query" and one["required"]}
-            address = path.format(document_id=theirs.document_id, job_id=theirs.job_id)
+            address = path.format(document_id=theirs.document_id, job_id=theirs.job_id, hold_id=1, name="stories")
             queries = list(_choices(names, needed, theirs))
             bodies: list[tuple[Any, Any]] = list(_bodies(description, operation, theirs)) or [(None, None)]
             for query, (body, form) in itertools.product(queries, bodies):

@@ -4,10 +4,10 @@ from decimal import Decimal
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from holdfast.api.callers import Call, Reader, Writer
-from holdfast.api.shapes import Acted, Job, Jobs, JobWithAttempts, Meeting, Preview
+from holdfast.api.shapes import Acted, Job, Jobs, JobWithAttempts, Meeting, Preview, Trial
 from holdfast.engine.control import CANCEL, RESET, RETRY, Act, Control, Group, Tally
 from holdfast.engine.selection import Selection
 from holdfast.errors import InvalidInput
@@ -51,6 +51,15 @@ class Bulk(Retry):
     retryable: bool | None = None
     fingerprint: str | None = Field(default=None, min_length=1, max_length=255)
     everything: bool = False
+    first: int | None = Field(
+        default=None, ge=1, le=100, description="Retry only so many for now; the rest follows when they get past."
+    )
+
+    @model_validator(mode="after")
+    def _tries_where_it_failed(self) -> "Bulk":
+        if self.first is not None and (self.act != "retry" or self.phase is not None):
+            raise ValueError("`first` goes with a retry where jobs failed: leave `phase` out, or `first`")
+        return self
 
     def selection(self) -> Selection:
         """The jobs that are meant."""
@@ -81,6 +90,11 @@ async def page(
     organisation: Word = None,
     platform: Word = None,
     retryable: bool | None = None,
+    fingerprint: Word = None,
+    text: Annotated[
+        str | None,
+        Query(min_length=1, max_length=255, description="Words of a document's name; or a document's or job's number."),
+    ] = None,
     metadata: Annotated[list[str] | None, Query(description="key=value, all of which must fit.", max_length=20)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str | None, Query(pattern=r"^\d{1,18}-\d{1,18}$")] = None,
@@ -98,6 +112,8 @@ async def page(
         organisation=call.organisation(organisation) if organisation else call.caller.organisation,
         platform=platform,
         retryable=retryable,
+        fingerprint=fingerprint,
+        text=text,
         metadata=_pairs(metadata or []),
     )
     return Jobs(jobs=[Job.read(row) for row in found["jobs"]], cursor=found["cursor"])
@@ -129,13 +145,18 @@ async def reset(call: Writer, job_id: Id, asked: Reason | None = None) -> Acted:
 
 
 @jobs.post("/jobs/bulk")
-async def bulk(call: Writer, asked: Bulk) -> Acted | Preview:
-    """Retry, reset or cancel many at once; with `dry_run` only say which, and what that would cost."""
+async def bulk(call: Writer, asked: Bulk) -> Acted | Preview | Trial:
+    """Retry, reset or cancel many at once; with `dry_run` only say which, and what that would cost.
+
+    With `first`, retry a few and the rest when they get past; the answer is the trial.
+    """
     if asked.organisation is not None:
         call.organisation(asked.organisation)
     control, selection = _control(call), asked.selection()
     if asked.dry_run:
         return _preview(await control.preview(ACTS[asked.act], selection))
+    if asked.first is not None:
+        return Trial.model_validate(await control.try_first(selection, first=asked.first, reason=asked.reason))
     match asked.act:
         case "retry":
             return _acted(await control.retry(selection, phase=asked.phase, reason=asked.reason))
@@ -143,6 +164,12 @@ async def bulk(call: Writer, asked: Bulk) -> Acted | Preview:
             return _acted(await control.reset(selection, reason=asked.reason))
         case "cancel":
             return _acted(await control.cancel(selection, reason=asked.reason))
+
+
+@jobs.get("/trials")
+async def trials(call: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> list[Trial]:
+    """What was tried on a few jobs before the rest, the newest first."""
+    return Trial.each(await call.app.overview.trials(limit))
 
 
 def _control(call: Call) -> Control:

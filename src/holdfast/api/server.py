@@ -14,10 +14,15 @@ from fastapi import FastAPI
 from holdfast.api.callers import Doorkeeper
 from holdfast.api.documents import documents
 from holdfast.api.events import events
+from holdfast.api.failures import failures
 from holdfast.api.guards import OnlyNeighbours, SmallBodies, SteadyBodies
 from holdfast.api.headers import WithHeaders
 from holdfast.api.jobs import jobs
+from holdfast.api.machinery import machinery
+from holdfast.api.money import money
 from holdfast.api.problems import MEDIA_TYPE, Problem, answer_problems
+from holdfast.api.questions import questions
+from holdfast.api.runs import runs
 from holdfast.api.searching import searching
 from holdfast.api.standing import probes, standing
 from holdfast.app import App
@@ -43,7 +48,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     api.state.holdfast = app
     api.state.stop = asyncio.Event()
     api.state.doorkeeper = Doorkeeper(app, asks_for_keys, app.settings.api_calls_per_minute)
-    for router in (documents, jobs, events, searching, standing):
+    for router in (documents, jobs, events, searching, standing, questions, failures, money, machinery, runs):
         api.include_router(router, prefix="/v1", responses=PROBLEMS)
     api.include_router(probes, responses=PROBLEMS)
     answer_problems(api)

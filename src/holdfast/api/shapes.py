@@ -1,8 +1,9 @@
 """What the API answers, field by field."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
@@ -13,6 +14,11 @@ class Shape(BaseModel):
     """Takes more than it shows: what the engine knows besides stays inside."""
 
     model_config = ConfigDict(extra="ignore", from_attributes=True)
+
+    @classmethod
+    def each(cls, rows: Iterable[dict[str, Any]]) -> list[Self]:
+        """One for every row of the overview."""
+        return [cls.model_validate(row) for row in rows]
 
 
 class LastError(Shape):
@@ -104,6 +110,9 @@ class JobWithAttempts(Job):
     """A job with its whole life."""
 
     attempts: list[Attempt]
+    queue_position: int | None = Field(
+        description="How many jobs are claimed before it; 10001: more than 10000; null: it is not queued."
+    )
 
     @classmethod
     def read(cls, row: dict[str, Any]) -> "JobWithAttempts":
@@ -207,3 +216,19 @@ class Preview(Shape):
     jobs: int
     cost_usd: Money | None = Field(description="At past prices; null: a phase among them has none yet.")
     groups: list[Meeting]
+
+
+class Trial(Shape):
+    """A few jobs that are retried first; the rest follows when they get past the phase they had failed in."""
+
+    trial_id: int
+    state: Literal["trying", "passed", "stopped"]
+    organisation: str | None
+    filter: dict[str, Any]
+    first_jobs: list[int]
+    retried: int = Field(description="How many of the rest were retried so far.")
+    reason: str | None
+    created_at: datetime
+    created_by: str
+    ended_at: datetime | None
+    why: str | None = Field(description="Why it was stopped.")

@@ -15,6 +15,8 @@ Row: TypeAlias = dict[str, Any]
 
 STUCK_MINUTES = 10
 RECENT_FAILURES = 20
+METRIC_DAYS = 1
+UNDER_WAY = ("queued", "working", "failed", "held", "deadletter")
 
 
 class JobFilter(TypedDict, total=False):
@@ -111,6 +113,21 @@ class Overview:
                 _only(row, "pipeline", "phase", "error") | {"document": row["document_id"]} for row in failures
             ],
         }
+
+    async def worker_metrics(self, pipeline: str | None = None) -> Row:
+        """How many jobs are in each state, how retries and durations go and what failed last, in one snapshot."""
+        async with self._snapshot() as connection:
+            answers = {
+                "queues": await _ask(connection, "queues"),
+                "retry_stats": await _ask(connection, "retries", METRIC_DAYS),
+                "avg_duration": await _ask(connection, "durations", METRIC_DAYS * 24),
+                "recent_failures": await _ask(connection, "recent_failures", RECENT_FAILURES),
+            }
+        kept = {name: [row for row in rows if pipeline in (None, row["pipeline"])] for name, rows in answers.items()}
+        queues = kept.pop("queues")
+        if pipeline is not None and not queues:
+            raise NotFound(f'there is no pipeline "{pipeline}"')
+        return {"status_counts": {state: sum(row[state] for row in queues) for state in UNDER_WAY}, **kept}
 
     # The five questions about errors and money.
 
