@@ -18,8 +18,8 @@ from holdfast.errors import (
     TooLarge,
     UnsafeArchive,
 )
-from holdfast.intake.addresses import Guard
 from holdfast.intake.fetching import Fetched, Fetcher, FetchLimits
+from holdfast.network.addresses import Guard
 from tests.intake.certificates import contexts_for
 from tests.intake.web import Web, respond, web
 

@@ -18,12 +18,12 @@ from holdfast.engine.queue import Lane, Queue
 from holdfast.engine.selection import Selection
 from holdfast.engine.worker import Worker
 from holdfast.errors import StorageUnavailable
-from holdfast.intake.addresses import Guard
 from holdfast.intake.fetching import Fetcher
 from holdfast.intake.intake import Intake
 from holdfast.intake.phase import Store
 from holdfast.intake.sources.files import Files
 from holdfast.intake.sources.links import linked
+from holdfast.network.addresses import Guard
 from tests.engine.working import QUICK
 from tests.intake.documents import DOCUMENTS, MOST_BYTES, documents, intake_for, store_in, take_in, write
 from tests.intake.web import Web, respond, web

@@ -146,8 +146,14 @@ def retry_after_seconds(exception: BaseException) -> float | None:
     for holder in (response, exception):
         headers = _headers(holder)
         if "retry-after" in headers:
-            return _parse_retry_after(headers["retry-after"], sent_at=headers.get("date"))
+            return retry_after_in(headers)
     return None
+
+
+def retry_after_in(headers: Mapping[str, str]) -> float | None:
+    """Return how long an answer with these headers asks to wait; None if it asks for nothing that makes sense."""
+    text = headers.get("retry-after")
+    return None if text is None else _parse_retry_after(text, sent_at=headers.get("date"))
 
 
 def bounded_seconds(seconds: object) -> float | None:

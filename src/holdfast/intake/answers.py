@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import httpx2
 
-from holdfast.engine.foreign import retry_after_seconds
+from holdfast.engine.foreign import retry_after_in
 from holdfast.errors import CorruptInput, NetworkTimeout, RateLimited, SourceGone
 from holdfast.intake.names import UNNAMED, extension_of, safe_name
 
@@ -45,7 +45,7 @@ def refuse_failure(answer: httpx2.Response, *, host: str) -> None:
         _raise_rate_limited(answer, host)
     if status >= 500 or status in _PASSING:
         text = f"{host} answered {status}: it may be back later"
-        raise NetworkTimeout(text, error_code=f"HTTP_{status}", retry_after_seconds=_retry_after(answer))
+        raise NetworkTimeout(text, error_code=f"HTTP_{status}", retry_after_seconds=retry_after_in(answer.headers))
     if status in _GONE:
         raise SourceGone(f"{host} answered {status}: nothing is there", error_code=f"HTTP_{status}")
     text = f"{host} answered {status}: it does not give this document to us; fetch it by hand and ingest the file"
@@ -69,19 +69,7 @@ def translated(host: str) -> Iterator[None]:
 
 def _raise_rate_limited(answer: httpx2.Response, host: str) -> NoReturn:
     text = f"{host} answered 429: it asks for fewer calls"
-    raise RateLimited(text, error_code="HTTP_429", retry_after_seconds=_retry_after(answer))
-
-
-def _retry_after(answer: httpx2.Response) -> float | None:
-    return retry_after_seconds(_Answered(answer))
-
-
-class _Answered(Exception):
-    """An answer in the shape in which failures of clients carry theirs."""
-
-    def __init__(self, response: httpx2.Response) -> None:
-        super().__init__()
-        self.response = response
+    raise RateLimited(text, error_code="HTTP_429", retry_after_seconds=retry_after_in(answer.headers))
 
 
 def _stated_name(disposition: str) -> str:

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from holdfast.errors import NetworkTimeout, SourceGone
-from holdfast.intake.addresses import Guard, Resolve, is_public
+from holdfast.network.addresses import Guard, Resolve, is_public
 
 INWARD = [
     "0.0.0.0",

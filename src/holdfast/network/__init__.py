@@ -1,0 +1,1 @@
+"""The way into the open network, and nowhere else."""
