@@ -30,6 +30,9 @@ from holdfast.engine.worker import Pace, Worker
 from holdfast.errors import DatabaseUnusable, HoldfastError, InvalidInput
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
+from holdfast.notices.delivery import Outcome
+from holdfast.notices.incidents import Incidents
+from holdfast.notices.receivers import Receivers
 from holdfast.providers.answers import remove_old_answers
 from holdfast.publish.removal import Receipt, delete_document, purge_superseded
 from holdfast.search.hit import Hit
@@ -75,6 +78,26 @@ class App:
     def keys(self) -> Keys:
         """The keys that let callers in."""
         return Keys(self.database)
+
+    @property
+    def webhooks(self) -> Receivers:
+        """Who is told of what happens."""
+        return Receivers(self.database)
+
+    @property
+    def incidents(self) -> Incidents:
+        """The alerts that are on, and those that were."""
+        return Incidents(self.database)
+
+    async def ping(self, receiver_id: int, *, actor: str) -> Outcome:
+        """Try a receiver out, now, and say how that ended. Audited under this name."""
+        return await self.assembly.deliverer.deliver(await self.webhooks.make_ping(receiver_id, actor=actor))
+
+    async def keep_telling(self) -> None:
+        """Tell receivers what happens, and watch for alerts, until cancelled. Any number of processes may do so."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.assembly.deliverer.run())
+            group.create_task(self.incidents.keep_checking(mail_to=self.settings.alert_mail_to))
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:

@@ -26,11 +26,17 @@ from holdfast.graph.adding import AddToGraph
 from holdfast.graph.by_model import ModelExtractor
 from holdfast.graph.extracting import ExtractGraph
 from holdfast.graph.mentions import MentionExtractor
-from holdfast.intake.addresses import Guard
 from holdfast.intake.fetching import Fetcher
 from holdfast.intake.intake import Intake
 from holdfast.intake.media_type import sniff_stream
 from holdfast.intake.phase import Store
+from holdfast.network.addresses import Guard
+from holdfast.network.pinned import PinnedClient
+from holdfast.notices.delivering import Deliverer
+from holdfast.notices.delivery import Sender
+from holdfast.notices.mail import MailSender, MailServer
+from holdfast.notices.webhook import SECONDS as WEBHOOK_SECONDS
+from holdfast.notices.webhook import WebhookSender
 from holdfast.pipelines import Dealings, Rooms, documents
 from holdfast.providers.answers import Answers
 from holdfast.providers.deepgram import DeepgramModel, DeepgramTranscriber, deepgram_api
@@ -151,7 +157,7 @@ class Assembly:
 
     def _rooms(self) -> Rooms:
         settings, database, store = self._settings, self._database, self.store
-        fetcher = Fetcher(Guard(allowed=frozenset(settings.allowed_hosts)))
+        fetcher = Fetcher(self._guard)
         answers = Answers(database)
         limits = ExtractLimits(file_bytes=self._most_bytes, characters=settings.most_text_mb * _MEGABYTE)
         return Rooms(
@@ -189,6 +195,17 @@ class Assembly:
         )
 
     @cached_property
+    def deliverer(self) -> Deliverer:
+        """What tells receivers: webhooks, and addresses for mail if the settings name a mail server."""
+        settings = self._settings
+        client = PinnedClient(self._guard, connect_seconds=WEBHOOK_SECONDS, read_seconds=WEBHOOK_SECONDS)
+        senders: dict[str, Sender] = {"webhook": WebhookSender(client)}
+        if settings.smtp_url is not None and settings.alert_mail_from is not None:
+            server = MailServer.from_url(settings.smtp_url.get_secret_value())
+            senders["mail"] = MailSender(server, sender=settings.alert_mail_from)
+        return Deliverer(self._database, senders)
+
+    @cached_property
     def children(self) -> Children:
         """The processes that open untrusted files; to be entered before a worker runs."""
         limits = Limits(memory_mb=1536, cpu_seconds=600, wall_seconds=1500, file_mb=4096)
@@ -204,6 +221,10 @@ class Assembly:
 
     def _whisper(self) -> WhisperTranscriber:
         return WhisperTranscriber(hidden=self._hidden, folder=self._settings.transcriber_folder, threads=_cores())
+
+    @property
+    def _guard(self) -> Guard:
+        return Guard(allowed=frozenset(self._settings.allowed_hosts))
 
     def _model_for(self, task: str) -> OpenAIModel | None:
         return self.language_model if task in self._settings.llm_tasks else None

@@ -52,6 +52,10 @@ class Settings(BaseSettings):
 
     api_calls_per_minute: int = Field(default=600, ge=1)
 
+    alert_mail_to: Names = ()
+    alert_mail_from: str | None = None
+    smtp_url: SecretStr | None = None
+
     embedder: Literal["light", "openai"] = "light"
     embedder_base_url: str = "https://api.openai.com/v1"
     embedder_api_key: SecretStr | None = None
@@ -91,7 +95,7 @@ class Settings(BaseSettings):
     def _absolute(cls, home: Path) -> Path:
         return home.expanduser().absolute()
 
-    @field_validator("pipelines", "allowed_hosts", "languages", "llm_tasks", mode="before")
+    @field_validator("pipelines", "allowed_hosts", "languages", "llm_tasks", "alert_mail_to", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         if isinstance(value, str):
@@ -131,6 +135,15 @@ class Settings(BaseSettings):
     def _names_a_model(self) -> "Settings":
         if (self.llm_base_url is None) != (self.llm_model is None):
             raise ValueError("HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL belong together: name both or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _names_all_that_mail_needs(self) -> "Settings":
+        if len({bool(self.alert_mail_to), bool(self.alert_mail_from), self.smtp_url is not None}) > 1:
+            raise ValueError(
+                "HOLDFAST_ALERT_MAIL_TO, HOLDFAST_ALERT_MAIL_FROM and HOLDFAST_SMTP_URL belong together: "
+                "name all of them or none"
+            )
         return self
 
     @model_validator(mode="after")

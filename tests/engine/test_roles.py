@@ -31,7 +31,11 @@ READING = SEARCHING | {
     "next_budget_day",
     "passages_of",
     "preview_jobs",
+    "deliveries",
+    "receivers",
 }
+TELLING = {"check_alerts", "end_delivery", "mail_alerts_to", "take_deliveries"}
+RECEIVERS = {"add_webhook", "redeliver", "remove_receiver", "rotate_secret"}
 KEYS = {"create_key", "key_with", "keys", "revoke_key"}
 TENANTS = {
     "cancel",
@@ -82,6 +86,7 @@ OPERATING = KEEPING | {
 WORKING = (
     SEARCHING
     | KEEPING
+    | TELLING
     | {
         "add_to_graph",
         "advance_trials",
@@ -152,11 +157,13 @@ async def test_worker_calls_what_workers_need(database: Database) -> None:
 
 
 async def test_api_calls_what_operators_need(database: Database) -> None:
-    assert await callable_by(database, "holdfast_api") == OPERATING | READING | KEYS | await overviews(database)
+    assert await callable_by(database, "holdfast_api") == (
+        OPERATING | READING | KEYS | TELLING | RECEIVERS | {"ping"} | await overviews(database)
+    )
 
 
 async def test_tenant_reads_and_calls_what_asks_for_its_organisation(database: Database) -> None:
-    assert await callable_by(database, "holdfast_tenant") == READING | TENANTS | await overviews(database)
+    assert await callable_by(database, "holdfast_tenant") == READING | TENANTS | RECEIVERS | await overviews(database)
 
 
 async def test_readonly_calls_what_only_reads(database: Database) -> None:
@@ -229,7 +236,7 @@ async def test_roles_read_everything_but_the_operators_tables(database: Database
     rows = await database.fetch(
         f"select relname from ({TABLES}) t where relkind <> 'S' and not has_table_privilege($1, oid, 'select')", role
     )
-    assert {row["relname"] for row in rows} == {"api_key", "audit_log", "error_log", "paid_answer"}
+    assert {row["relname"] for row in rows} == {"api_key", "audit_log", "error_log", "paid_answer", "receiver"}
 
 
 async def test_views_show_no_more_than_their_reader_may_see(database: Database) -> None:

@@ -95,5 +95,6 @@ def _everywhere(call: Annotated[Call, Depends(_needs(Scope.ADMIN))]) -> Call:
 
 
 Reader = Annotated[Call, Depends(_needs(Scope.READ))]
+Manager = Annotated[Call, Depends(_needs(Scope.ADMIN))]
 Writer = Annotated[Call, Depends(_needs(Scope.WRITE))]
 Operator = Annotated[Call, Depends(_everywhere)]

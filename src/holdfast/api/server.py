@@ -25,10 +25,24 @@ from holdfast.api.questions import questions
 from holdfast.api.runs import runs
 from holdfast.api.searching import searching
 from holdfast.api.standing import probes, standing
+from holdfast.api.webhooks import webhooks
 from holdfast.app import App
 from holdfast.errors import InvalidInput
 
 GRACE_SECONDS = 5
+ROUTERS = (
+    documents,
+    jobs,
+    events,
+    searching,
+    standing,
+    questions,
+    failures,
+    money,
+    machinery,
+    runs,
+    webhooks,
+)
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The call was wrong.", "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}}},
     "503": {"description": "Not now.", "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}}},
@@ -48,7 +62,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     api.state.holdfast = app
     api.state.stop = asyncio.Event()
     api.state.doorkeeper = Doorkeeper(app, asks_for_keys, app.settings.api_calls_per_minute)
-    for router in (documents, jobs, events, searching, standing, questions, failures, money, machinery, runs):
+    for router in ROUTERS:
         api.include_router(router, prefix="/v1", responses=PROBLEMS)
     api.include_router(probes, responses=PROBLEMS)
     answer_problems(api)

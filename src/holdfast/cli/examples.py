@@ -48,6 +48,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "workers": ("holdfast workers",),
     "policies": ("holdfast policies", "holdfast policies patient"),
     "trials": ("holdfast trials",),
+    "alerts": ("holdfast alerts", "holdfast alerts --limit 5 --json"),
     "retry": (
         "holdfast retry 17 18",
         "holdfast retry 16 --phase extract",
@@ -78,6 +79,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keys create": ("holdfast keys create crm --org acme", "holdfast keys create monitor --scope admin --json"),
     "keys list": ("holdfast keys list",),
     "keys revoke": ("holdfast keys revoke 1",),
+    "webhooks": ("holdfast webhooks add https://example.org/hooks", "holdfast webhooks list"),
+    "webhooks add": (
+        "holdfast webhooks add https://example.org/hooks",
+        "holdfast webhooks add https://example.org/acme --org acme --event job.done --event job.failed --json",
+    ),
+    "webhooks list": ("holdfast webhooks list",),
+    "webhooks rotate": ("holdfast webhooks rotate 1",),
+    "webhooks test": ("holdfast webhooks test 1",),
+    "webhooks deliveries": (
+        "holdfast webhooks deliveries",
+        "holdfast webhooks deliveries --receiver 1 --state given_up --json",
+    ),
+    "webhooks redeliver": ("holdfast webhooks redeliver 12",),
+    "webhooks remove": ("holdfast webhooks remove 1",),
 }
 
 

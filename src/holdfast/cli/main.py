@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from holdfast.cli.acting import cancel, requeue_stuck, reset, retry
+from holdfast.cli.alerts import alerts
 from holdfast.cli.budget import budget
 from holdfast.cli.errors import errors
 from holdfast.cli.examples import epilog
@@ -28,6 +29,7 @@ from holdfast.cli.submit import submit
 from holdfast.cli.trials import trials
 from holdfast.cli.up import up
 from holdfast.cli.upkeep import doctor, migrate
+from holdfast.cli.webhooks import webhooks
 from holdfast.cli.worker import worker
 
 COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
@@ -50,6 +52,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "trials": trials,
         "workers": workers,
         "policies": policies,
+        "alerts": alerts,
     },
     "Act": {
         "retry": retry,
@@ -67,6 +70,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "reindex": reindex,
         "migrate": migrate,
         "keys": keys,
+        "webhooks": webhooks,
     },
 }
 

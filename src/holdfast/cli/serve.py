@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.running import finish
+from holdfast.cli.worker import beside
 from holdfast.errors import InvalidInput
 
 Host = Annotated[str, typer.Option("--host", help="Where to listen. Beyond loopback there must be a key.")]
@@ -36,7 +37,8 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         with listening(host, port) as listener:
             async with open_app(settings) as app:
-                await serve_api(app, listener, announce=announce, stop=stop)
+                with beside(app.keep_telling()):
+                    await serve_api(app, listener, announce=announce, stop=stop)
 
     finish(work)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.cli.running import finish
 from holdfast.cli.serve import Host, Port, announce, listening
-from holdfast.cli.worker import Concurrency, Grace, kept_clean, leave_what_hangs, worker_settings
+from holdfast.cli.worker import Concurrency, Grace, beside, leave_what_hangs, worker_settings
 
 
 def up(host: Host = "127.0.0.1", port: Port = 8000, concurrency: Concurrency = None, grace_seconds: Grace = 30) -> None:
@@ -35,7 +35,7 @@ def up(host: Host = "127.0.0.1", port: Port = 8000, concurrency: Concurrency = N
 
                 for number in (signal.SIGTERM, signal.SIGINT):
                     asyncio.get_running_loop().add_signal_handler(number, end)
-                with kept_clean(app), watched(running, settings.lease_seconds):
+                with beside(app.keep_clean(), app.keep_telling()), watched(running, settings.lease_seconds):
                     await _until_one_fails(serve_api(app, listener, announce=announce, stop=stop), running.run())
         leave_what_hangs()
 

@@ -4,16 +4,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from holdfast.cli.running import finish
 
 if TYPE_CHECKING:
-    from holdfast.app import App
     from holdfast.engine.worker import Worker
     from holdfast.settings import Settings
 
@@ -57,7 +56,7 @@ def worker(
                 concurrency=concurrency,
                 grace_seconds=grace_seconds,
             )
-            with kept_clean(app):
+            with beside(app.keep_clean(), app.keep_telling()):
                 await _run(running, settings.lease_seconds, until_idle=drain)
         leave_what_hangs()
 
@@ -65,13 +64,14 @@ def worker(
 
 
 @contextmanager
-def kept_clean(app: "App") -> Iterator[None]:
-    """Have what nobody needs any more removed now and then while the block runs."""
-    cleaning = asyncio.create_task(app.keep_clean())
+def beside(*chores: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """Have these done while the block runs."""
+    tasks = [asyncio.create_task(chore) for chore in chores]
     try:
         yield
     finally:
-        cleaning.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 def worker_settings(*, verbose: bool = False) -> "Settings":

@@ -111,5 +111,26 @@ def not_cleaned(error: Exception) -> None:
     _say(logging.WARNING, "not_cleaned", error=str(error), error_type=type(error).__name__)
 
 
+def delivery_ended(delivery: int, receiver: int, event: str, state: str | None) -> None:
+    """One try of telling a receiver what happened; without a state someone else has taken it over."""
+    level = logging.DEBUG if state == "delivered" else logging.WARNING
+    _say(level, "delivery.ended", delivery=delivery, receiver=receiver, about=event, state=state or "stale")
+
+
+def not_delivering(error: Exception) -> None:
+    """What is due waits until the database answers."""
+    _say(logging.WARNING, "delivery.not_now", error=str(error), error_type=type(error).__name__)
+
+
+def alerts_checked(*, opened: int, closed: int) -> None:
+    if opened or closed:
+        _say(logging.WARNING, "alerts.changed", opened=opened, closed=closed)
+
+
+def alerts_not_checked(error: Exception) -> None:
+    """They are checked again in half a minute."""
+    _say(logging.WARNING, "alerts.not_checked", error=str(error), error_type=type(error).__name__)
+
+
 def _say(level: int, event: str, **fields: object) -> None:
     _records.log(level, event, extra=fields)

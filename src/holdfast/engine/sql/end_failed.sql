@@ -1,4 +1,4 @@
--- The one place where a failure changes things: attempt, job, document counters, hold, money and error log, together.
+-- The one place where a failure changes things: attempt, job, document counters, hold, money, error log and notice, together.
 -- The caller holds the job's row lock. p_outcome is failed, timeout or lost. Returns the job's new state.
 create or replace function holdfast.end_failed(p_job holdfast.pipeline_job, p_outcome text, p_failure jsonb) returns text
 language plpgsql set search_path = holdfast, pg_temp as $$
@@ -66,6 +66,9 @@ begin
                               v_now + make_interval(secs => v_decision.wait_seconds), v_error);
     end if;
     perform log_error(p_job, v_error, v_decision.charged);
+    if v_state = 'deadletter' or v_decision.action = 'fail' then   -- no retry comes by itself
+        perform announce_jobs('job.' || v_state, array[p_job.id]);
+    end if;
     if v_state = 'queued' then
         perform wake();
     end if;

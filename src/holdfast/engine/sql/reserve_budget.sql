@@ -1,6 +1,6 @@
 -- Sets money aside for a claimed job, from the budget its phase names: reserving and refusing are one atomic step, and
 -- reserved + spent never passes the day's limit. Fenced by the token. Asked again it only adds what is missing to the
--- amount, so a call whose answer was lost may be repeated.
+-- amount, so a call whose answer was lost may be repeated. A day's first refusal is announced.
 create or replace function holdfast.reserve_budget(
     p_job_id bigint, p_token bigint, p_amount_usd numeric,
     out granted boolean, out budget text, out left_usd numeric, out resets_at timestamptz
@@ -12,6 +12,7 @@ declare
     v_entry budget_entry;
     v_missing numeric;
     v_day date;
+    v_refusals integer;
 begin
     if p_amount_usd is null or not (p_amount_usd >= 0 and p_amount_usd < 1e12) then   -- NaN fails both
         raise exception 'a reservation of % USD makes no sense: name an amount of 0 or more', p_amount_usd using errcode = 'HF400';
@@ -44,10 +45,24 @@ begin
     granted := found;
     if not granted then
         update budget_day d set refusals = d.refusals + 1 where d.budget_id = v_budget.id and d.day = v_day
-        returning d.limit_usd - d.reserved_usd - d.spent_usd into left_usd;
+        returning d.limit_usd - d.reserved_usd - d.spent_usd, d.refusals into left_usd, v_refusals;
+        if v_refusals = 1 then
+            perform announce_exhausted(v_budget, v_day, left_usd, p_amount_usd);
+        end if;
         return;
     end if;
     insert into budget_entry as e (job_id, token, budget_id, day, reserved_usd)
     values (p_job_id, p_token, v_budget.id, v_day, v_missing)
     on conflict (job_id, token) do update set reserved_usd = e.reserved_usd + excluded.reserved_usd, settled_at = null;
 end $$;
+
+-- Announces that a budget's day is used up, so far as anyone asked for.
+create or replace function holdfast.announce_exhausted(p_budget holdfast.budget, p_day date, p_left_usd numeric, p_asked_usd numeric)
+returns void
+language sql set search_path = holdfast, pg_temp as $$
+    select announce('budget.exhausted', jsonb_build_array(jsonb_build_object(
+        'organisation', p_budget.organisation,
+        'body', jsonb_build_object(
+            'budget', p_budget.name, 'organisation', p_budget.organisation, 'day', p_day, 'limit_usd', p_budget.daily_limit_usd,
+            'left_usd', p_left_usd, 'asked_usd', p_asked_usd, 'resets_at', next_budget_day(p_budget.time_zone)))))
+$$;

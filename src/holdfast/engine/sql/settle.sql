@@ -11,6 +11,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
     v_now timestamptz := clock();
     v_settled bigint[];
+    v_done bigint[];
     v_queued boolean;
 begin
     perform refuse_bad_costs(p_items);
@@ -66,9 +67,11 @@ begin
         where j.id = e.id
         returning j.id, j.state
     )
-    select array_agg(id), bool_or(state = 'queued') into v_settled, v_queued from moved;
+    select array_agg(id), array_agg(id) filter (where state = 'done'), bool_or(state = 'queued')
+    into v_settled, v_done, v_queued from moved;
     if v_settled is not null then
         perform settle_side_effects(p_items, v_settled);
+        perform announce_jobs('job.done', v_done);
     end if;
     if v_queued then
         perform wake();

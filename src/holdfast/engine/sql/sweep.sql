@@ -42,6 +42,7 @@ language plpgsql set search_path = holdfast, pg_temp as $$
 declare
     v_retired phase;
     v_jobs bigint[];
+    v_done bigint[];
     v_count bigint := 0;
 begin
     for v_retired in select * from phase where retired_at is not null loop
@@ -52,31 +53,36 @@ begin
             for update skip locked
         );
         continue when v_jobs = '{}';
-        update pipeline_job j
-        set state = case when n.name is null then 'done' else 'queued' end,
-            phase = coalesce(n.name, j.phase),
-            status = coalesce(n.queued_status, v_retired.done_status),
-            retry_count = 0, retried_phase_id = null,
-            queued_at = case when n.name is null then j.queued_at else clock() end,
-            finished_at = case when n.name is null then clock() end
-        from pipeline_job w
-        left join lateral (
-            select f.name, f.queued_status
-            from phase f
-            where f.pipeline = w.pipeline and f.retired_at is null and f.position > v_retired.position
-              -- A declaration that was reordered may name a phase next that this run has behind it.
-              and not exists (select from pipeline_phase a where a.job_id = w.id and a.run = w.run
-                              and a.phase = f.name and a.outcome = 'completed')
-            order by f.position
-            limit 1
-        ) n on true
-        where w.id = any (v_jobs) and j.id = w.id;
+        with moved as (
+            update pipeline_job j
+            set state = case when n.name is null then 'done' else 'queued' end,
+                phase = coalesce(n.name, j.phase),
+                status = coalesce(n.queued_status, v_retired.done_status),
+                retry_count = 0, retried_phase_id = null,
+                queued_at = case when n.name is null then j.queued_at else clock() end,
+                finished_at = case when n.name is null then clock() end
+            from pipeline_job w
+            left join lateral (
+                select f.name, f.queued_status
+                from phase f
+                where f.pipeline = w.pipeline and f.retired_at is null and f.position > v_retired.position
+                  -- A declaration that was reordered may name a phase next that this run has behind it.
+                  and not exists (select from pipeline_phase a where a.job_id = w.id and a.run = w.run
+                                  and a.phase = f.name and a.outcome = 'completed')
+                order by f.position
+                limit 1
+            ) n on true
+            where w.id = any (v_jobs) and j.id = w.id
+            returning j.id, j.state
+        )
+        select array_agg(id) filter (where state = 'done') into v_done from moved;
+        perform announce_jobs('job.done', v_done);
         v_count := v_count + cardinality(v_jobs);
     end loop;
     return v_count;
 end $$;
 
--- Errors are kept 30 days, gone workers 7; a place in the fair order that the queue has passed says nothing any more.
+-- Errors and notices are kept 30 days, gone workers 7; a place in the fair order that the queue has passed says nothing any more.
 create or replace function holdfast.clean_up() returns void
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
@@ -89,6 +95,8 @@ begin
     update maintenance set cleaned_at = v_now;
     delete from error_log
     where id in (select id from error_log where at < v_now - interval '30 days' order by at limit 10000 for update skip locked);
+    delete from notice
+    where id in (select id from notice where at < v_now - interval '30 days' order by at limit 10000 for update skip locked);
     delete from worker w
     where coalesce(w.lost_at, w.stopped_at) < v_now - interval '7 days'
       and not exists (select from pipeline_job j where j.worker_id = w.id and j.state = 'working');

@@ -96,6 +96,8 @@ begin
     from (select hash, max(used_at) as last_used_at from gone group by hash) g;
     delete from error_log where document_id = any (p_doomed);
     get diagnostics v_errors = row_count;
+    -- That something happened may still be told, in which words not.
+    update notice set body = body - array['source_name', 'error'] where document_id = any (p_doomed);
     update document
     set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}',
         last_failure = null, deleted_at = coalesce(deleted_at, clock())
