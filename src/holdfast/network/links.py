@@ -15,6 +15,8 @@ def parse_link(url: str, *, base: httpx2.URL | None = None) -> httpx2.URL:
         raise _refusal(str(error)) from error
     if parsed.scheme not in DEFAULT_PORTS:
         raise _refusal(f'"{parsed.scheme}:" is neither http nor https')
+    if not parsed.host:
+        raise _refusal("it names no host")
     if parsed.userinfo:
         raise _refusal("it carries a user name, which would be stored; give one without")
     return parsed

@@ -38,6 +38,14 @@ class Deliverer:
             for task in self._under_way:
                 task.cancel()
 
+    async def take(self, limit: int = MOST_AT_ONCE) -> list[Taken]:
+        """What is due, ours for a minute."""
+        rows = await self._database.fetch(
+            "select * from holdfast.take_deliveries($1, $2, $3)",
+            *(list(self._senders), list(self._under_way.values()), limit),
+        )
+        return [Taken(**row) for row in rows]
+
     async def deliver(self, taken: Taken) -> Outcome:
         """Try once and record it."""
         outcome = await self._try(taken)
@@ -52,7 +60,7 @@ class Deliverer:
         if room == 0:
             return
         try:
-            due = await self._take(room)
+            due = await self.take(room)
         except HoldfastError as error:
             events.not_delivering(error)
             return
@@ -60,13 +68,6 @@ class Deliverer:
             task = asyncio.create_task(self.deliver(taken))
             self._under_way[task] = taken.receiver_id
             task.add_done_callback(self._under_way.pop)
-
-    async def _take(self, limit: int) -> list[Taken]:
-        rows = await self._database.fetch(
-            "select * from holdfast.take_deliveries($1, $2, $3)",
-            *(list(self._senders), list(self._under_way.values()), limit),
-        )
-        return [Taken(**row) for row in rows]
 
     async def _pause(self) -> None:
         """Until something that was under way ended, or it is time to look again."""

@@ -48,9 +48,10 @@ class MailServer:
 class MailSender:
     """Hands in one letter per notice and address. The letter's id is the notice's, however often it is tried."""
 
-    def __init__(self, server: MailServer, *, sender: str) -> None:
+    def __init__(self, server: MailServer, *, sender: str, tls: ssl.SSLContext | None = None) -> None:
         self._server = server
         self._sender = sender
+        self._tls = tls or ssl.create_default_context()
 
     async def send(self, taken: Taken) -> Outcome:
         """Delivered means that the mail server took it."""
@@ -63,22 +64,22 @@ class MailSender:
         return Delivered()
 
     def _hand_in(self, letter: EmailMessage) -> None:
-        server, context = self._server, ssl.create_default_context()
-        with (
-            smtplib.SMTP_SSL(server.host, server.port, timeout=SECONDS, context=context)
-            if server.tls
-            else smtplib.SMTP(server.host, server.port, timeout=SECONDS)
-        ) as connection:
-            connection.ehlo()
-            is_private = server.tls
-            if not is_private and connection.has_extn("starttls"):
-                connection.starttls(context=context)
-                is_private = True
-            if server.user is not None:
-                if not is_private:
+        with self._connected() as connection:
+            if self._server.user is not None:
+                if not isinstance(connection.sock, ssl.SSLSocket):
                     raise smtplib.SMTPNotSupportedError("it offers no TLS, without which the password is not sent")
-                connection.login(server.user, server.password or "")
+                connection.login(self._server.user, self._server.password or "")
             connection.send_message(letter)
+
+    def _connected(self) -> smtplib.SMTP:
+        server = self._server
+        if server.tls:
+            return smtplib.SMTP_SSL(server.host, server.port, timeout=SECONDS, context=self._tls)
+        connection = smtplib.SMTP(server.host, server.port, timeout=SECONDS)
+        connection.ehlo()
+        if connection.has_extn("starttls"):
+            connection.starttls(context=self._tls)
+        return connection
 
 
 def _letter(taken: Taken, *, sender: str) -> EmailMessage:
