@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import httpx2
@@ -23,6 +23,9 @@ select md5(string_agg(row::text, ' ' order by row::text)) from (
     union all select to_jsonb(c) from holdfast.chunk c where organisation = 'other'
     union all select to_jsonb(a) from holdfast.artifact a where organisation = 'other'
     union all select to_jsonb(t) from holdfast.trial t where organisation is distinct from 'acme'
+    union all select to_jsonb(r) from holdfast.receiver r where organisation = 'other'
+    union all select to_jsonb(v) from holdfast.delivery v
+    where receiver_id in (select id from holdfast.receiver where organisation = 'other')
 ) as rows(row)
 """
 
@@ -33,6 +36,8 @@ class Theirs:
 
     document_id: int
     job_id: int
+    webhook_id: int
+    delivery_id: int
 
     def value(self, name: str) -> Any:
         """What a caller would write to get at it."""
@@ -59,6 +64,7 @@ class Theirs:
             "times": 1,
             "pipeline": "documents",
             "daily_limit_usd": 1,
+            "events": ["job.failed"],
         }
         return named.get(name)
 
@@ -85,13 +91,21 @@ async def theirs(guarded: Served) -> Theirs:
         source_location=f"shelf/{TELLTALE}",
         metadata={"colour": TELLTALE},
     )
+    webhook = await guarded.app.webhooks.add(f"https://example.org/{TELLTALE}", organisation="other", actor="test")
     (submitted,) = await submit(database, "documents", [item])
     worker = await guarded.worker()
     await worker.fail_once("store", CorruptInput(f"{TELLTALE} is torn"))
     await Library(database).put(submitted.document_id, 0, f"The ferry to {TELLTALE} leaves at noon.")
     await database.execute("update holdfast.document set searchable_at = holdfast.clock()")
     guarded.app.assembly.store.put_bytes("other", b"bytes of " + TELLTALE.encode())
-    return Theirs(submitted.document_id, submitted.job_id)
+    (delivery,) = await guarded.app.webhooks.deliveries()
+    await database.execute("update holdfast.delivery set last_answer = $1", TELLTALE)
+    await database.execute(
+        "insert into holdfast.incident (kind, scope, organisation, opened_at, message, figures)"
+        " values ('budget_spent', $1, 'other', now(), $1, '{}')",
+        TELLTALE,
+    )
+    return Theirs(submitted.document_id, submitted.job_id, webhook.receiver_id, delivery.delivery_id)
 
 
 async def test_no_door_leads_to_another_organisation(guarded: Served, theirs: Theirs) -> None:
@@ -119,9 +133,10 @@ async def test_same_doors_show_it_to_its_owner(guarded: Served, theirs: Theirs) 
     document, job = theirs.document_id, theirs.job_id
     assert told == {
         *(f"/v1/documents/{document}", "/v1/jobs", f"/v1/jobs/{job}", f"/v1/jobs/{job}/events"),
-        *("/v1/search", "/v1/admin/processing-status", "/v1/events", "/v1/worker/metrics"),
+        *("/v1/search", "/v1/admin/processing-status", "/v1/events", "/v1/worker/metrics", "/v1/webhooks", "/v1/alerts"),
         *("/v1/admin/errors", "/v1/admin/failure-groups", "/v1/admin/top-failing", "/v1/admin/repeat-offenders"),
         *(f"/v1/worker/runs/{document}/status",),
+        f"/v1/webhooks/{theirs.webhook_id}/deliveries",
     }
 
 
@@ -137,7 +152,7 @@ def _asks(description: dict[str, Any], theirs: Theirs) -> Iterator[Ask]:
             parameters = operation.get("parameters", [])
             names = [one["name"] for one in parameters if one["in"] == "query"]
             needed = {one["name"] for one in parameters if one["in"] == "query" and one["required"]}
-            address = path.format(document_id=theirs.document_id, job_id=theirs.job_id, hold_id=1, name="stories")
+            address = path.format(hold_id=1, name="stories", **asdict(theirs))
             queries = list(_choices(names, needed, theirs))
             bodies: list[tuple[Any, Any]] = list(_bodies(description, operation, theirs)) or [(None, None)]
             for query, (body, form) in itertools.product(queries, bodies):

@@ -51,7 +51,8 @@ async def test_nobody_reads_secrets(database: Database, role: str) -> None:
         ("ftp://example.org", "neither http nor https"),
         ("https://user:pass@example.org", "user name"),
         ("https://example.org/" + "a" * 2000, "1 to 2000 characters"),
-        ("http://[", "refused"),
+        ("https:///hooks", "names no host"),
+        ("https://example.org:port/", "refused"),
     ],
 )
 async def test_address_that_cannot_be_posted_to_is_refused(receivers: Receivers, url: str, says: str) -> None:
