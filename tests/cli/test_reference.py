@@ -38,6 +38,8 @@ ELSEWHERE = (
     "holdfast delete 42",
     "holdfast reindex --model openai",
     "holdfast retry --category corrupt_input --first 1",
+    "holdfast webhooks test 1",
+    "holdfast webhooks redeliver 12",
 )
 
 
