@@ -11,6 +11,10 @@ ENDINGS = """(
 
 # The fingerprint of all failures that wait for an operator there.
 ONE_CAUSE = "f0380d0cf1362c9d3dba0d18e3e9826b"
+LISTEN = """
+select holdfast.add_webhook(
+    null, 'https://example.org', array['job.done', 'job.failed', 'job.deadletter'], 'whsec_', 'test')
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,9 @@ def _matching(narrowed: str) -> Statement:
 VERBS = (
     Statement("claim", CLAIM),
     Statement("settle", f"select * from holdfast.settle({ENDINGS})", first=(CLAIM,)),
+    Statement("settle while someone listens", f"select * from holdfast.settle({ENDINGS})", first=(LISTEN, CLAIM)),
+    Statement("fail while someone listens", f"select * from holdfast.fail({ENDINGS})", first=(LISTEN, CLAIM)),
+    Statement("check_alerts", "select * from holdfast.check_alerts()"),
     Statement("fail", f"select * from holdfast.fail({ENDINGS})", first=(CLAIM,)),
     Statement("give back", f"select * from holdfast.give_back({ENDINGS})", first=(CLAIM,)),
     Statement("heartbeat", f"select * from holdfast.heartbeat('planner', {ENDINGS})", first=(CLAIM,)),
@@ -142,6 +149,7 @@ QUESTIONS = (
     _question("overview_policies"),
     _question("overview_audit", "50"),
     _question("overview_audit", "50, 7"),
+    _question("overview_incidents", "50"),
     _question("overview_document", "7"),
     _question("overview_cards", "array[7, 77, 777]"),
     _question("overview_attempts", "array[7, 77, 777]"),

@@ -52,7 +52,7 @@ create table holdfast.delivery (
 ) with (fillfactor = 70);
 create index delivery_due on holdfast.delivery (receiver_id, next_at) where state = 'waiting';
 create index delivery_receiver on holdfast.delivery (receiver_id, id);
-create index delivery_not_delivered on holdfast.delivery (id) where state <> 'delivered';
+create index delivery_not_delivered on holdfast.delivery (state, id) where state <> 'delivered';
 
 -- An alert, from when it went on until it went off. One of a kind and scope can be on.
 create table holdfast.incident (

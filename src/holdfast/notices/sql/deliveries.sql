@@ -2,7 +2,9 @@
 create or replace function holdfast.deliveries(p_receiver bigint, p_state text, p_limit integer)
 returns table (delivery_id bigint, receiver_id bigint, message_id uuid, event text, at timestamptz, organisation text, state text,
                attempts integer, next_at timestamptz, last_at timestamptz, last_status integer, last_answer text)
-language plpgsql stable security definer set search_path = holdfast, pg_temp set plan_cache_mode = force_custom_plan set jit = off as $$
+language plpgsql stable security definer set search_path = holdfast, pg_temp set plan_cache_mode = force_custom_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set enable_sort = off
+set jit = off as $$
 begin
     if p_state is not null and p_state not in ('waiting', 'delivered', 'given_up') then
         raise exception 'there is no state "%": name waiting, delivered or given_up', p_state using errcode = 'HF400';
