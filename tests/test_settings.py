@@ -77,3 +77,22 @@ def test_password_is_not_shown_when_the_url_is_wrong(monkeypatch: pytest.MonkeyP
     with pytest.raises(InvalidInput) as caught:
         load_settings()
     assert "lovelace" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://s3cret", "smtp://", "smtp://host:s3cret", "smtp://s3cret@", "smtp://[s3cret"])
+def test_bad_address_of_a_mail_server_is_refused_unshown(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("HOLDFAST_SMTP_URL", url)
+    with pytest.raises(InvalidInput, match="HOLDFAST_SMTP_URL is invalid: write it as") as refused:
+        load_settings()
+    assert "s3cret" not in str(refused.value)
+
+
+def test_mail_needs_all_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_ALERT_MAIL_TO", "a@example.org, b@example.org")
+    with pytest.raises(InvalidInput, match="belong together"):
+        load_settings()
+    monkeypatch.setenv("HOLDFAST_ALERT_MAIL_FROM", "holdfast@example.org")
+    monkeypatch.setenv("HOLDFAST_SMTP_URL", "smtp://user:s3cret@mail.example.org")
+    settings = load_settings()
+    assert settings.alert_mail_to == ("a@example.org", "b@example.org")
+    assert "s3cret" not in repr(settings)

@@ -5,6 +5,7 @@ import tomllib
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -117,6 +118,20 @@ class Settings(BaseSettings):
         if url and not url.startswith(("file:///", "s3://")):
             raise ValueError("write it as file:///folder or s3://bucket/prefix")
         return url or None
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _names_a_mail_server(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is None or not url.get_secret_value():
+            return None
+        try:
+            parts = urlsplit(url.get_secret_value())
+            is_readable = parts.scheme in ("smtp", "smtps") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_readable = False
+        if not is_readable:
+            raise ValueError("write it as smtp://user:password@host:587 or smtps://user:password@host:465")
+        return url
 
     @field_validator("llm_tasks")
     @classmethod

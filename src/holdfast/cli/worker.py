@@ -67,11 +67,20 @@ def worker(
 def beside(*chores: Coroutine[Any, Any, None]) -> Iterator[None]:
     """Have these done while the block runs."""
     tasks = [asyncio.create_task(chore) for chore in chores]
+    for task in tasks:
+        task.add_done_callback(_say_if_failed)
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
+
+
+def _say_if_failed(chore: "asyncio.Task[None]") -> None:
+    from holdfast.engine import events
+
+    if not chore.cancelled() and (error := chore.exception()) is not None:
+        events.chore_failed(error)
 
 
 def worker_settings(*, verbose: bool = False) -> "Settings":

@@ -111,10 +111,18 @@ def not_cleaned(error: Exception) -> None:
     _say(logging.WARNING, "not_cleaned", error=str(error), error_type=type(error).__name__)
 
 
-def delivery_ended(delivery: int, receiver: int, event: str, state: str | None) -> None:
+def delivery_ended(delivery: int, *, receiver: int, about: str, state: str | None, answer: str | None) -> None:
     """One try of telling a receiver what happened; without a state someone else has taken it over."""
     level = logging.DEBUG if state == "delivered" else logging.WARNING
-    _say(level, "delivery.ended", delivery=delivery, receiver=receiver, about=event, state=state or "stale")
+    _say(
+        level,
+        "delivery.ended",
+        delivery=delivery,
+        receiver=receiver,
+        about=about,
+        state=state or "stale",
+        answer=answer,
+    )
 
 
 def not_delivering(error: Exception) -> None:
@@ -130,6 +138,11 @@ def alerts_checked(*, opened: int, closed: int) -> None:
 def alerts_not_checked(error: Exception) -> None:
     """They are checked again in half a minute."""
     _say(logging.WARNING, "alerts.not_checked", error=str(error), error_type=type(error).__name__)
+
+
+def chore_failed(error: BaseException) -> None:
+    """What was done beside the work is done no more in this process: it must be started anew."""
+    _say(logging.CRITICAL, "chore.failed", error=str(error), error_type=type(error).__name__)
 
 
 def _say(level: int, event: str, **fields: object) -> None:

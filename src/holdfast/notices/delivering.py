@@ -6,6 +6,7 @@ from typing import assert_never
 
 from holdfast.db.connection import Database
 from holdfast.engine import events
+from holdfast.engine.redaction import clean_text
 from holdfast.errors import HoldfastError
 from holdfast.notices.delivery import Delivered, Failed, Gone, Outcome, Sender, Taken
 
@@ -49,8 +50,12 @@ class Deliverer:
     async def deliver(self, taken: Taken) -> Outcome:
         """Try once and record it."""
         outcome = await self._try(taken)
+        answer = None if isinstance(outcome, Delivered) else outcome.answer
         try:
-            events.delivery_ended(taken.delivery_id, taken.receiver_id, taken.event, await self._record(taken, outcome))
+            state = await self._record(taken, outcome)
+            events.delivery_ended(
+                taken.delivery_id, receiver=taken.receiver_id, about=taken.event, state=state, answer=answer
+            )
         except HoldfastError as error:  # the minute passes, and it is tried again
             events.not_delivering(error)
         return outcome
@@ -81,7 +86,7 @@ class Deliverer:
             return await self._senders[taken.kind].send(taken)
         except Exception as error:
             # Our own mistake, met by this notice: recorded like any failure, or it would be taken for ever.
-            return Failed(f"it could not be sent: {type(error).__name__}: {error}")
+            return Failed(f"it could not be sent: {type(error).__name__}: {clean_text(str(error))}")
 
     async def _record(self, taken: Taken, outcome: Outcome) -> str | None:
         ending: tuple[str, int | None, str | None, float | None]

@@ -9,7 +9,6 @@ from email.message import EmailMessage
 from urllib.parse import unquote, urlsplit
 
 from holdfast.engine.redaction import clean_text
-from holdfast.errors import InvalidInput
 from holdfast.notices.delivery import Delivered, Failed, Outcome, Taken
 
 SECONDS = 10.0
@@ -28,17 +27,11 @@ class MailServer:
 
     @classmethod
     def from_url(cls, url: str) -> "MailServer":
-        """Read `smtp://user:password@host:port`, or `smtps://…`. Raises InvalidInput that shows none of it."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in _PORTS or not parts.hostname:
-            raise InvalidInput("HOLDFAST_SMTP_URL is no address of a mail server: smtp://user:password@host:port")
+        """Read `smtp://user:password@host:port`, or `smtps://…`, as the settings have checked it."""
+        parts = urlsplit(url)
         return cls(
-            host=parts.hostname,
-            port=port or _PORTS[parts.scheme],
+            host=parts.hostname or "",
+            port=parts.port or _PORTS[parts.scheme],
             tls=parts.scheme == "smtps",
             user=unquote(parts.username) if parts.username else None,
             password=unquote(parts.password or ""),
