@@ -20,6 +20,7 @@ from holdfast.db.connection import COMMAND_SECONDS, Database, connect
 from holdfast.db.migrations import Applied, migrate, pending
 from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
 from holdfast.engine import events
+from holdfast.engine.answer import Answer, deliver
 from holdfast.engine.control import Control
 from holdfast.engine.doctor import Finding, Repair, examine, repair
 from holdfast.engine.overview import Overview
@@ -141,6 +142,12 @@ class App:
     async def delete(self, document_id: int, *, actor: str) -> Receipt:
         """Remove a document and everything made from it, audited under this name."""
         return await delete_document(self.database, self.assembly.store, document_id, actor=actor)
+
+    async def take_answer(self, provider: str, *, message_id: str, reference: str, answer: Answer) -> str:
+        """Take what a provider answered, exactly once, and say what became of it."""
+        result = await deliver(self.database, provider, message_id=message_id, reference=reference, answer=answer)
+        events.answer_came(provider, reference, result)
+        return result
 
     async def reindex(
         self, model: str | None, *, organisation: str | None, on_progress: Callable[[Reindexed], None]

@@ -1,6 +1,8 @@
 """Everything that can be configured, in one frozen object read from the environment and holdfast.toml."""
 
+import json
 import os
+import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +23,9 @@ from holdfast.errors import InvalidInput
 DEFAULT_FILE = Path("holdfast.toml")
 LLM_TASKS = ("context", "graph")
 Names: TypeAlias = Annotated[tuple[str, ...], NoDecode]
+HookSecrets: TypeAlias = Annotated[dict[str, tuple[SecretStr, ...]], NoDecode]
+
+_PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 class Settings(BaseSettings):
@@ -52,6 +57,7 @@ class Settings(BaseSettings):
     superseded_days: float = Field(default=7, ge=0)
 
     api_calls_per_minute: int = Field(default=600, ge=1)
+    hook_secrets: HookSecrets = {}
 
     alert_mail_to: Names = ()
     alert_mail_from: str | None = None
@@ -102,6 +108,21 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value
+
+    @field_validator("hook_secrets", mode="before")
+    @classmethod
+    def _secrets_by_provider(cls, value: object) -> object:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                raise ValueError('write it as {"provider": "whsec_…"}') from None
+        if not isinstance(value, dict):
+            raise ValueError("it names a secret, or several, for each provider")
+        for provider in value:
+            if not _PROVIDER.fullmatch(provider):
+                raise ValueError(f'"{provider}" is no name of a provider: use lower-case letters, digits, _ and -')
+        return {provider: [one] if isinstance(one, str) else one for provider, one in value.items()}
 
     @field_validator("pipelines")
     @classmethod

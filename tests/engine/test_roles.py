@@ -65,6 +65,7 @@ KEEPING = {
 }
 OPERATING = KEEPING | {
     "activate_embedder",
+    "answer",
     "cancel",
     "check_timeouts",
     "close_embedder",
@@ -90,6 +91,7 @@ WORKING = (
     | {
         "add_to_graph",
         "advance_trials",
+        "await_answers",
         "begin_graph",
         "check_timeouts",
         "claim",
@@ -236,7 +238,8 @@ async def test_roles_read_everything_but_the_operators_tables(database: Database
     rows = await database.fetch(
         f"select relname from ({TABLES}) t where relkind <> 'S' and not has_table_privilege($1, oid, 'select')", role
     )
-    assert {row["relname"] for row in rows} == {"api_key", "audit_log", "error_log", "paid_answer", "receiver"}
+    operators = {"api_key", "audit_log", "awaited_answer", "error_log", "paid_answer", "receiver"}
+    assert {row["relname"] for row in rows} == operators
 
 
 async def test_views_show_no_more_than_their_reader_may_see(database: Database) -> None:

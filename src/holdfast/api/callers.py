@@ -52,7 +52,7 @@ class Doorkeeper:
     async def admit(self, credentials: HTTPAuthorizationCredentials | None) -> Call:
         """The call, or Refused."""
         caller = await self._caller(credentials)
-        self._count(caller.name)
+        self.count(caller.name)
         app = self.app if caller.organisation is None else self.app.confined_to(caller.organisation)
         return Call(app, caller, lambda: self._caller(credentials))
 
@@ -65,8 +65,8 @@ class Doorkeeper:
             raise Refused(401, "unauthorised", text, headers={"WWW-Authenticate": "Bearer"})
         return caller
 
-    def _count(self, name: str) -> None:
-        """A bucket for each key that fills by the second and holds a minute's calls."""
+    def count(self, name: str) -> None:
+        """Count a call, or refuse it: a bucket for each name that fills by the second and holds a minute's calls."""
         now = time.monotonic()
         left, since = self._allowed.get(name, (float(self.calls_per_minute), now))
         left = min(self.calls_per_minute, left + (now - since) * self.calls_per_minute / 60)

@@ -17,6 +17,7 @@ from holdfast.api.events import events
 from holdfast.api.failures import failures
 from holdfast.api.guards import OnlyNeighbours, SmallBodies, SteadyBodies
 from holdfast.api.headers import WithHeaders
+from holdfast.api.hooks import Signers, hooks
 from holdfast.api.jobs import jobs
 from holdfast.api.machinery import machinery
 from holdfast.api.money import money
@@ -42,6 +43,7 @@ ROUTERS = (
     machinery,
     runs,
     webhooks,
+    hooks,
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The call was wrong.", "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}}},
@@ -62,6 +64,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     api.state.holdfast = app
     api.state.stop = asyncio.Event()
     api.state.doorkeeper = Doorkeeper(app, asks_for_keys, app.settings.api_calls_per_minute)
+    api.state.signers = Signers.of(app.settings)
     for router in ROUTERS:
         api.include_router(router, prefix="/v1", responses=PROBLEMS)
     api.include_router(probes, responses=PROBLEMS)

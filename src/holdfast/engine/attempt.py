@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from holdfast.engine.answer import Answer
+
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
@@ -25,7 +27,8 @@ class Document:
 class Attempt:
     """What a handler gets. `input` is the output of the phase before, or what the job was submitted with.
 
-    `number` counts the attempts at this phase that were charged. When `ended` is true the claim is lost, cancelled or
+    `number` counts the attempts at this phase that were charged. `answer` is what a provider answered to an earlier
+    attempt that ended with Awaits. When `ended` is true the claim is lost, cancelled or
     out of time: a handler in a thread looks at it now and then, and stops; whatever it answers is not recorded.
     """
 
@@ -39,6 +42,7 @@ class Attempt:
     started_at: datetime
     input: Json
     document: Document
+    answer: Answer | None = None
     fraction: float | None = field(default=None, init=False)
     ended: bool = field(default=False, init=False)
 

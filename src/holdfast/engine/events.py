@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import Failure
-from holdfast.engine.pipeline import Done, Ending, GiveBack
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.engine.queue import Handle
 
 _records = logging.getLogger("holdfast")
@@ -56,6 +56,16 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
             )
         case GiveBack(reason):
             _say(logging.INFO, "attempt.settled", outcome="released", reason=reason, **_fields(attempt))
+        case Awaits():
+            _say(
+                logging.INFO,
+                "attempt.settled",
+                outcome="released",
+                awaits=ending.provider,
+                reference=ending.reference,
+                cost_usd=float(ending.cost_usd),
+                **_fields(attempt),
+            )
 
 
 def attempt_dropped(attempt: Attempt, reason: str) -> None:
@@ -85,6 +95,11 @@ def swept(lost_jobs: list[int], timed_out_jobs: list[int]) -> None:
 def call_not_served(error: Exception) -> None:
     """A caller was told to come back later, and no more."""
     _say(logging.WARNING, "call.not_served", error=str(error), error_type=type(error).__name__)
+
+
+def answer_came(provider: str, reference: str, result: str) -> None:
+    """A provider called back."""
+    _say(logging.INFO, "answer.came", provider=provider, reference=reference, result=result)
 
 
 def _fields(attempt: Attempt) -> dict[str, object]:

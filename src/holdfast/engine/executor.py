@@ -12,7 +12,7 @@ from holdfast.engine.attempt import Attempt, Json
 from holdfast.engine.classify import Failure, classify
 from holdfast.engine.isolation import run_isolated
 from holdfast.engine.patience import insist
-from holdfast.engine.pipeline import Done, Ending, GiveBack, Phase
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase
 from holdfast.engine.queue import Queue
 from holdfast.errors import BudgetExceeded, InvalidInput, TimedOut
 
@@ -23,6 +23,8 @@ async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
     The one place that catches everything: a handler may raise what it likes, even SystemExit.
     """
     try:
+        if attempt.answer is not None and attempt.answer.is_overdue:
+            attempt.answer.result()
         if phase.budget is not None:
             await _reserve(attempt, phase, queue)
         return _checked(await _call(attempt, phase), phase)
@@ -102,9 +104,11 @@ class _Escaped(Exception):
 
 
 def _checked(outcome: object, phase: Phase) -> Ending:
-    if not isinstance(outcome, Done | GiveBack):
+    if not isinstance(outcome, Done | GiveBack | Awaits):
         kind = type(outcome).__name__
-        raise InvalidInput(f'the handler of phase "{phase.name}" returned {kind}: return Done(…) or GiveBack(…)')
-    if isinstance(outcome, Done) and not (Decimal(outcome.cost_usd).is_finite() and outcome.cost_usd >= 0):
+        raise InvalidInput(
+            f'the handler of phase "{phase.name}" returned {kind}: return Done(…), GiveBack(…) or Awaits(…)'
+        )
+    if isinstance(outcome, Done | Awaits) and not (Decimal(outcome.cost_usd).is_finite() and outcome.cost_usd >= 0):
         raise InvalidInput(f'the handler of phase "{phase.name}" returned a cost of {outcome.cost_usd} USD')
     return outcome

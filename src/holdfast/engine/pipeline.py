@@ -49,7 +49,21 @@ class GiveBack:
     wait_seconds: float = 0.0
 
 
-Outcome: TypeAlias = Done | GiveBack
+@dataclass(frozen=True, slots=True)
+class Awaits:
+    """A phase handed its work to a provider who will call back; the job waits for the answer, and no worker with it.
+
+    The provider names `reference` in its answer. Then, or when `within_seconds` are over, the same phase runs again:
+    with `attempt.answer`, or as timed out. `cost_usd` is what asking costs.
+    """
+
+    provider: str
+    reference: str
+    within_seconds: float
+    cost_usd: Decimal = Decimal(0)
+
+
+Outcome: TypeAlias = Done | GiveBack | Awaits
 Ending: TypeAlias = Outcome | Failure
 Handler: TypeAlias = Callable[[Attempt], Outcome | Awaitable[Outcome]]
 IsolatedHandler: TypeAlias = Callable[..., Json]

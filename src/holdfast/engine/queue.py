@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.db.connection import Connection, Database
+from holdfast.engine.answer import Answer
 from holdfast.engine.attempt import Attempt, Document, Json
 from holdfast.engine.classify import Failure
-from holdfast.engine.pipeline import Done, GiveBack, Pipeline
+from holdfast.engine.pipeline import Awaits, Done, GiveBack, Pipeline
 from holdfast.engine.strict_json import dump
 from holdfast.errors import InvalidInput
 
@@ -140,6 +141,11 @@ class Queue:
         body = _json([{"job_id": a.job_id, "token": a.token, **asdict(ending)} for a, ending in endings])
         await self._database.execute("select holdfast.give_back($1::text::jsonb)", body)
 
+    async def await_answers(self, endings: Sequence[tuple[Attempt, Awaits]]) -> dict[Handle, str]:
+        """Have jobs wait for answers of providers. Each awaits, is answered (it came first), already or stale."""
+        body = _json([_awaits_item(attempt, awaits) for attempt, awaits in endings])
+        return await self._end("select * from holdfast.await_answers($1::text::jsonb)", body, None)
+
     async def reserve_budget(self, attempt: Attempt, amount_usd: Decimal) -> Reservation:
         """Set money aside for this attempt, or learn when there will be some."""
         row = await self._database.fetchrow(
@@ -195,6 +201,17 @@ def _done_item(attempt: Attempt, done: Done) -> dict[str, object]:
     return item
 
 
+def _awaits_item(attempt: Attempt, awaits: Awaits) -> dict[str, object]:
+    return {
+        "job_id": attempt.job_id,
+        "token": attempt.token,
+        "provider": awaits.provider,
+        "reference": awaits.reference,
+        "within_seconds": awaits.within_seconds,
+        "cost_usd": _usd(awaits.cost_usd),
+    }
+
+
 def _failure_item(attempt: Attempt, failure: Failure) -> dict[str, object]:
     details = dict(failure.details)
     if failure.traceback:
@@ -233,4 +250,5 @@ def _attempt(row: Any) -> Attempt:
         row["started_at"],
         row["input"],
         document,
+        Answer(**row["answer"]) if row["answer"] else None,
     )

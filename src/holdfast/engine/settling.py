@@ -1,7 +1,7 @@
 """Writes the endings of attempts: cheap ones in groups, paid ones at once, each exactly once."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -10,12 +10,13 @@ from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import Failure, classify
 from holdfast.engine.patience import insist
-from holdfast.engine.pipeline import Done, Ending, GiveBack
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.engine.queue import Handle, Queue
 
 Written = Callable[[Attempt], None]
 Value = TypeVar("Value")
 Pair = tuple[Attempt, Value]
+Paid = TypeVar("Paid", Done, Awaits)
 
 GROUP_LIMIT = 500
 
@@ -47,7 +48,7 @@ class Settler:
 
     def add(self, attempt: Attempt, ending: Ending, *, at_once: bool = False) -> None:
         """Take an ending to be written: with others, or by itself right now."""
-        if at_once or (isinstance(ending, Done) and ending.cost_usd):
+        if at_once or (isinstance(ending, Done | Awaits) and ending.cost_usd):
             task = asyncio.create_task(self._write([(attempt, ending)]))
             self._alone.add(task)
             task.add_done_callback(self._alone.discard)
@@ -73,6 +74,7 @@ class Settler:
         done: list[Pair[Done]] = []
         failed: list[Pair[Failure]] = []
         given_back: list[Pair[GiveBack]] = []
+        awaiting: list[Pair[Awaits]] = []
         for attempt, ending in group:
             match ending:
                 case Done():
@@ -81,8 +83,12 @@ class Settler:
                     failed.append((attempt, ending))
                 case GiveBack():
                     given_back.append((attempt, ending))
+                case Awaits():
+                    awaiting.append((attempt, ending))
         if done:
-            await self._write_done(done)
+            await self._write_paid(done, self._settle)
+        if awaiting:
+            await self._write_paid(awaiting, self._queue.await_answers)
         if failed:
             await self._write_failed(failed)
         if given_back:
@@ -91,17 +97,18 @@ class Settler:
             events.attempt_ended(attempt, ending)
             self._on_written(attempt)
 
-    async def _write_done(self, done: list[Pair[Done]]) -> None:
+    async def _write_paid(
+        self, pairs: list[Pair[Paid]], write: Callable[[list[Pair[Paid]]], Awaitable[dict[Handle, str]]]
+    ) -> None:
         try:
-            results = await insist(lambda: self._settle(done))
-            events.stale_claims(results)
+            events.stale_claims(await insist(lambda: write(pairs)))
         except Exception as error:
             # One of them cannot be stored, and says nothing about the others.
-            if len(done) > 1:
-                for pair in done:
-                    await self._write_done([pair])
+            if len(pairs) > 1:
+                for pair in pairs:
+                    await self._write_paid([pair], write)
             else:
-                attempt, ending = done[0]
+                attempt, ending = pairs[0]
                 await self._write_failed([(attempt, replace(classify(error), cost_usd=ending.cost_usd))])
 
     async def _settle(self, done: list[Pair[Done]]) -> dict[Handle, str]:

@@ -15,7 +15,7 @@ from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.executor import out_of_time, perform
 from holdfast.engine.patience import insist
-from holdfast.engine.pipeline import Done, Ending, GiveBack, Phase, Pipeline
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase, Pipeline
 from holdfast.engine.queue import Handle, Lane, Queue
 from holdfast.engine.settling import Settler
 from holdfast.engine.slots import Slots
@@ -150,7 +150,7 @@ class Worker:
         if attempt.ended:
             return
         attempt.ended = True
-        if isinstance(ending, Done):
+        if isinstance(ending, Done | Awaits):
             self._free_slot(running)
         if ending is None:
             self._written(attempt)

@@ -4,7 +4,7 @@
 create or replace function holdfast.claim(p_worker text, p_lanes jsonb)
 returns table (job_id bigint, token bigint, document_id bigint, organisation text, pipeline text, phase text, run integer,
                attempt integer, limit_seconds double precision, started_at timestamptz, input jsonb, source_name text,
-               source_platform text, source_location text, content_hash text, metadata jsonb)
+               source_platform text, source_location text, content_hash text, metadata jsonb, answer jsonb)
 language plpgsql security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set enable_bitmapscan = off set jit = off as $$
@@ -33,11 +33,14 @@ begin
                 set state = 'working', status = v_lane.working_status, token = j.token + 1, worker_id = p_worker,
                     started_at = v_now, progress = null, progress_at = v_now
                 where j.id = any (v_jobs)
-                returning j.id, j.token, j.document_id, j.organisation, j.run, j.retry_count, j.input
+                returning j.id, j.token, j.document_id, j.organisation, j.run, j.retry_count, j.input, j.queued_at,
+                          j.retried_phase_id
             )
             select t.id, t.token, t.document_id, t.organisation, v_lane.pipeline, v_lane.name, t.run, t.retry_count + 1,
                    v_lane.limit_seconds, v_now, t.input, d.source_name, d.source_platform, d.source_location,
-                   d.content_hash, d.metadata
+                   d.content_hash, d.metadata,
+                   -- Whoever asked for it before retries that attempt, so a first attempt need not look.
+                   case when t.retried_phase_id is not null then answer_for(t.id, t.run, v_lane.name, t.queued_at) end
             from taken t
             join document d on d.id = t.document_id;
     end loop;

@@ -17,7 +17,9 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
             else format('an operator must retry it: %s is permanent', coalesce(p_job.last_error ->> 'category', 'the failure')) end
         when 'held' then coalesce(
             (select overview_wait(h) from hold h where h.id = p_job.hold_id),
-            (select format('waits until %s: %s', overview_moment(p_job.ready_at), a.error ->> 'error')
+            (select case a.category
+                 when 'awaits' then format('waits for the answer of %s until %s', a.error ->> 'provider', overview_moment(p_job.ready_at))
+                 else format('waits until %s: %s', overview_moment(p_job.ready_at), a.error ->> 'error') end
              from pipeline_phase a where a.id = p_job.retried_phase_id and a.outcome = 'released'),
             format('waits out its document''s cool-down until %s', overview_moment(p_job.ready_at)))
         when 'deadletter' then format('an operator must retry it: patience with %s is used up',

@@ -103,4 +103,5 @@ begin
     delete from fair_share
     where id in (select s.id from fair_share s join pipeline p on p.name = s.pipeline
                  where s.last_vtime <= p.front for update of s skip locked);
+    perform forget_awaited_answers(v_now);
 end $$;

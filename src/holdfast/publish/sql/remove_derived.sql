@@ -7,7 +7,9 @@ declare
     v_removed jsonb;
     v_counts jsonb := '{}';
 begin
-    foreach v_remove in array array['remove_from_graph', 'remove_embeddings', 'remove_chunks', 'remove_answers'] loop
+    foreach v_remove in array array[
+        'remove_from_graph', 'remove_embeddings', 'remove_chunks', 'remove_answers', 'remove_awaited_answers'
+    ] loop
         if to_regprocedure(format('holdfast.%I(bigint)', v_remove)) is not null then
             execute format('select holdfast.%I($1)', v_remove) into v_removed using p_document;
             v_counts := add_counts(v_counts, v_removed);
