@@ -31,6 +31,25 @@ def test_pipelines_in_the_file_are_a_list() -> None:
     assert load_settings().pipelines == ("house.flows:documents",)
 
 
+def test_secrets_of_hooks_are_an_object_in_the_environment_and_a_table_in_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("holdfast.toml").write_text('[hook_secrets]\nparser = ["one", "two"]\n')
+    assert [one.get_secret_value() for one in load_settings().hook_secrets["parser"]] == ["one", "two"]
+    monkeypatch.setenv("HOLDFAST_HOOK_SECRETS", '{"parser": "three"}')
+    settings = load_settings()
+    assert [one.get_secret_value() for one in settings.hook_secrets["parser"]] == ["three"]
+    assert "three" not in repr(settings)
+
+
+@pytest.mark.parametrize("value", ["hidden", '["hidden"]', '{"parser": {"hidden": 1}}', '{"parser": 7}', '{"A B": ""}'])
+def test_bad_secrets_of_hooks_are_refused_without_showing_them(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("HOLDFAST_HOOK_SECRETS", value)
+    with pytest.raises(InvalidInput, match="HOLDFAST_HOOK_SECRETS") as refused:
+        load_settings()
+    assert "hidden" not in str(refused.value)
+
+
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
         load_settings().pool_size = 1

@@ -65,6 +65,8 @@ class Theirs:
             "pipeline": "documents",
             "daily_limit_usd": 1,
             "events": ["job.failed"],
+            "reference": "order-1",
+            "outcome": "completed",
         }
         return named.get(name)
 
@@ -152,7 +154,7 @@ def _asks(description: dict[str, Any], theirs: Theirs) -> Iterator[Ask]:
             parameters = operation.get("parameters", [])
             names = [one["name"] for one in parameters if one["in"] == "query"]
             needed = {one["name"] for one in parameters if one["in"] == "query" and one["required"]}
-            address = path.format(hold_id=1, name="stories", **asdict(theirs))
+            address = path.format(hold_id=1, name="stories", provider="parser", **asdict(theirs))
             queries = list(_choices(names, needed, theirs))
             bodies: list[tuple[Any, Any]] = list(_bodies(description, operation, theirs)) or [(None, None)]
             for query, (body, form) in itertools.product(queries, bodies):

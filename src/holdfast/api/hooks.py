@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.access.signatures import ID, SIGNATURE, TIMESTAMP, check_secret, is_genuine, new_secret
 from holdfast.api.problems import Refused
@@ -30,8 +30,8 @@ class Message(BaseModel):
 
     reference: str = Field(min_length=1, max_length=255, description="As named when the work was handed over.")
     outcome: Literal["completed", "failed"]
-    output: JsonValue = Field(default=None, description="What was made of it, when completed.")
-    error: JsonValue = Field(
+    output: Any = Field(default=None, description="What was made of it, when completed.")
+    error: Any = Field(
         default=None,
         description="What went wrong, when failed: an object with message, code, category, retry_after_seconds.",
     )
