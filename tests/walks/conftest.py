@@ -61,8 +61,15 @@ class Walks:
 
     async def start(self, *, pause_at: str | None = None, dsn: str | None = None, **pace: float) -> WorkerProcess:
         config = {"dsn": dsn or self.dsn, "log": str(self.log), "pause_at": pause_at, "pace": pace}
+        return await self._start("tests.walks.worker_process", config)
+
+    async def start_parsing(self, parser_url: str, *, dies_before_settle: bool = False) -> WorkerProcess:
+        config = {"dsn": self.dsn, "parser_url": parser_url, "dies_before_settle": dies_before_settle}
+        return await self._start("tests.walks.parsing_process", config)
+
+    async def _start(self, module: str, config: dict[str, Any]) -> WorkerProcess:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.walks.worker_process", json.dumps(config), stdout=asyncio.subprocess.PIPE
+            sys.executable, "-m", module, json.dumps(config), stdout=asyncio.subprocess.PIPE
         )
         worker = WorkerProcess(process)
         self._started.append(worker)
