@@ -178,6 +178,14 @@ CORRUPTIONS = [
         "i20_waits_for_something",
         "update holdfast.pipeline_job set ready_at = null where id = {jobs[retrying]}",
     ),
+    Corruption(
+        "i20_answer_moves_on",
+        """insert into holdfast.awaited_answer
+               (provider, reference, job_id, token, run, phase, asked_at, deadline, outcome, answered_at)
+           select 'parser', 'order-1', id, token, run, phase, now(), '2100-01-01', 'completed', now()
+           from holdfast.pipeline_job where id = {jobs[held]};
+           update holdfast.pipeline_job set hold_id = null, ready_at = '2100-01-01' where id = {jobs[held]}""",
+    ),
 ]
 
 

@@ -15,6 +15,13 @@ LISTEN = """
 select holdfast.add_webhook(
     null, 'https://example.org', array['job.done', 'job.failed', 'job.deadletter'], 'whsec_', 'test')
 """
+ASK = f"""
+select * from holdfast.await_answers((
+    select jsonb_agg(e || jsonb_build_object('provider', 'parser', 'reference', e ->> 'job_id', 'within_seconds', 60))
+    from jsonb_array_elements({ENDINGS}) e
+))
+"""
+TELL = "select holdfast.answer(provider, reference, reference, 'completed', '{}') from holdfast.awaited_answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,9 @@ VERBS = (
     Statement("check_alerts", "select * from holdfast.check_alerts()"),
     Statement("fail", f"select * from holdfast.fail({ENDINGS})", first=(CLAIM,)),
     Statement("give back", f"select * from holdfast.give_back({ENDINGS})", first=(CLAIM,)),
+    Statement("await answers", ASK, first=(CLAIM,)),
+    Statement("answer", TELL, first=(CLAIM, ASK)),
+    Statement("claim what was answered", CLAIM, first=(CLAIM, ASK, TELL)),
     Statement("heartbeat", f"select * from holdfast.heartbeat('planner', {ENDINGS})", first=(CLAIM,)),
     Statement(
         "sweep after a death",

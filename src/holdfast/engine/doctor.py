@@ -28,6 +28,7 @@ REPAIRS: Mapping[str, tuple[str, ...]] = {
     "i11_document_failures": ("i11_document_failures",),
     "i12_permanent_is_not_due": ("i12_permanent_is_not_due",),
     "i20_waits_for_something": ("i20_waits_for_something",),
+    "i20_answer_moves_on": ("i20_answer_moves_on",),
 }
 
 _REPAIRS = Path(__file__).parent / "repairs"

@@ -208,6 +208,12 @@ CHECKS: tuple[Check, ...] = (
         "--repair makes it due: now, or when its retry was.",
     ),
     Check(
+        "i20_answer_moves_on",
+        "a job waits for an answer that came",
+        "It would stand still until the answer's deadline.",
+        "--repair makes it due now: it goes on with the answer.",
+    ),
+    Check(
         "i20_ready_is_taken",
         "a job is ready and an idle worker does not take it",
         "For over 30 s, no hold stood in its way and a worker for its phase had nothing else to do.",
