@@ -145,6 +145,27 @@ class QueueMachine(Driver):
         assert sorted(given) == sorted(job for job, token in sorted(handles) if self.model.give_back((job, token)))
 
     @precondition(lambda self: self.handles)
+    @rule(n=which, seconds=st.sampled_from([60, 3600]), cost=amounts)
+    def await_an_answer(self, n: int, seconds: int, cost: Decimal) -> None:
+        job, token = self.handle(n)
+        item = {"job_id": job, "token": token, "provider": "oracle", "reference": f"{job}-{token}"}
+        item |= {"within_seconds": seconds, "cost_usd": float(cost)}
+        answer = self.row("select * from holdfast.await_answers(%s)", json.dumps([item]))
+        assert answer["result"] == self.model.await_answer((job, token), timedelta(seconds=seconds), cost=cost)
+
+    @precondition(lambda self: self.handles)
+    @rule(n=which, outcome=st.sampled_from(["completed", "failed"]))
+    def a_provider_answers(self, n: int, outcome: str) -> None:
+        """Mostly to what was asked, but now and then to what nobody has asked yet."""
+        answers = self.model.answers
+        job, token = pick(list(answers.asked) if answers.asked and n % 4 else self.handles, n)
+        if not answers.remembered((job, token), self.model.now):
+            return
+        told = f"{job}-{token}"
+        answer = self.row("select holdfast.answer('oracle', %s, %s, %s, '{}') as result", told, told, outcome)
+        assert answer["result"] == answers.tell((job, token), self.model.jobs[job], self.model.now)
+
+    @precondition(lambda self: self.handles)
     @rule(n=which, chosen=st.lists(which, max_size=3), progress=st.sampled_from([None, 0.25, 0.5]))
     def heartbeat(self, n: int, chosen: list[int], progress: float | None) -> None:
         worker = self.worker(n)

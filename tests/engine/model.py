@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from tests.engine.model_answers import Answers
 from tests.engine.model_records import FINAL, ZERO, Document, Handle, Job, Scope, Worker
 from tests.engine.model_rules import (
     CRASH_CAP,
@@ -32,6 +33,7 @@ class Model:
         self.attempts: dict[Handle, str] = {}
         self.holds = Holds()
         self.money = Money(daily_limit, self.holds)
+        self.answers = Answers()
 
     # -- submission ---------------------------------------------------------------------------------------------------
 
@@ -183,6 +185,17 @@ class Model:
         job.status = PHASE[job.phase].queued
         self.money.settle(handle, billed, now=self.now)
         return True
+
+    def await_answer(self, handle: Handle, within: timedelta, *, cost: Decimal) -> str:
+        """An attempt hands its work over, uncharged but paid, and its job waits for the answer."""
+        job = self.live(handle)
+        if job is None:
+            return "already" if handle in self.answers.asked else "stale"
+        self._end(job, "released", cost)
+        job.leave_worker("held")
+        job.status = PHASE[job.phase].queued
+        self.money.settle(handle, cost, now=self.now)
+        return self.answers.ask(job, self.now + within)
 
     def _end(self, job: Job, outcome: str, cost: Decimal) -> None:
         assert job.handle not in self.attempts, "one attempt per token"
