@@ -151,3 +151,18 @@ async def until_someone_waits_for_a_lock(database: Database) -> None:
         end $$
         """
     )
+
+
+async def until_listened_to(database: Database) -> None:
+    """Come back when somebody in this database listens for notifications."""
+    await database.execute(
+        """
+        do $$ begin
+            while not exists (
+                select from pg_stat_activity where datname = current_database() and query ilike 'listen%'
+            ) loop
+                perform pg_sleep(0.01), pg_stat_clear_snapshot();
+            end loop;
+        end $$
+        """
+    )

@@ -7,7 +7,7 @@ import pytest
 from holdfast.db.connection import Database
 from holdfast.errors import CorruptInput, NetworkTimeout
 from tests.conftest import Clock
-from tests.engine.scenario import Scenario, begin, many_connections, plain
+from tests.engine.scenario import Scenario, begin, many_connections, plain, until_listened_to
 
 CANCEL = "select result from holdfast.cancel(array[$1]::bigint[], 'ann', 'not needed')"
 
@@ -39,7 +39,7 @@ async def test_worker_is_told_which_attempt_was_cancelled(database: Database) ->
     attempt = await scenario.claim_one("extract")
     told = asyncio.Queue[str]()
     listening = asyncio.ensure_future(database.listen("holdfast", told.put_nowait))
-    await _until_listened_to(database)
+    await until_listened_to(database)
     await database.fetchval(CANCEL, attempt.job_id)
     heard = []
     async with asyncio.timeout(30):
@@ -117,17 +117,3 @@ async def _end_as(scenario: Scenario, clock: Clock, state: str) -> None:
     while state == "deadletter" and (attempts := await scenario.claim("extract")):
         await scenario.fail(attempts, NetworkTimeout("reset"))
         await clock.advance(hours=1)
-
-
-async def _until_listened_to(database: Database) -> None:
-    await database.execute(
-        """
-        do $$ begin
-            while not exists (
-                select from pg_stat_activity where datname = current_database() and query ilike 'listen%'
-            ) loop
-                perform pg_sleep(0.01), pg_stat_clear_snapshot();
-            end loop;
-        end $$
-        """
-    )
