@@ -41,6 +41,7 @@ from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
 from holdfast.search.passages import Passage, passages_of
 from holdfast.search.search import Search
 from holdfast.settings import Settings
+from holdfast.tracing.collector import traced
 
 if TYPE_CHECKING:
     from holdfast.assembly import Assembly
@@ -220,7 +221,10 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
-    """The same, with connections for a worker: a database silent for longer than the lease counts as gone."""
+    """The same, with connections for a worker: a database silent for longer than the lease counts as gone.
+
+    What it does can be traced.
+    """
     size = max(settings.pool_size, FEWEST_WORKER_CONNECTIONS)
     settings = settings.model_copy(update={"pool_size": size})
     async with (
@@ -230,6 +234,7 @@ async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
         await _make_ready(database, settings)
         app = App(settings, database, resources)
         await resources.enter_async_context(app.assembly.children)
+        await resources.enter_async_context(traced(database))
         yield app
 
 

@@ -1,5 +1,6 @@
 """One execution of one phase, as its handler sees it."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,6 +46,12 @@ class Attempt:
     answer: Answer | None = None
     fraction: float | None = field(default=None, init=False)
     ended: bool = field(default=False, init=False)
+    _claimed_at: float = field(default_factory=time.monotonic, init=False)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been claimed; `started_at` is the database's clock, and ours may differ."""
+        return time.monotonic() - self._claimed_at
 
     def progress(self, fraction: float) -> None:
         """Report how much of the phase is done, from 0 to 1. Cheap: sent along with the next heartbeat."""

@@ -1,8 +1,9 @@
 """What the engine says while it works: events with fields, never a document's text. The command line formats them."""
 
 import logging
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import Failure
@@ -11,6 +12,27 @@ from holdfast.engine.queue import Handle
 
 _records = logging.getLogger("holdfast")
 _records.addHandler(logging.NullHandler())
+_listeners: list["Listener"] = []
+
+
+class Listener(Protocol):
+    """Hears of every attempt, on the event loop: it answers at once and never raises."""
+
+    def attempt_started(self, attempt: Attempt) -> None:
+        """Called where the attempt runs: what it sets in the context, the handler has."""
+
+    def attempt_ended(self, attempt: Attempt, ending: Ending | None) -> None:
+        """Called when the ending is written; None when the claim was gone before."""
+
+
+@contextmanager
+def heard_by(listener: Listener) -> Iterator[None]:
+    """Tell this one too while the block runs."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def worker_started(worker: str, lanes: int) -> None:
@@ -31,8 +53,16 @@ def worker_stalled(worker: str, seconds: float) -> None:
     _say(logging.CRITICAL, "worker.stalled", worker=worker, seconds=round(seconds, 1))
 
 
+def attempt_started(attempt: Attempt) -> None:
+    """Said to listeners only: its end says everything."""
+    for listener in _listeners:
+        listener.attempt_started(attempt)
+
+
 def attempt_ended(attempt: Attempt, ending: Ending) -> None:
     """One line carries everything about an attempt; successes only at level debug, for there are thousands a second."""
+    for listener in _listeners:
+        listener.attempt_ended(attempt, ending)
     match ending:
         case Done():
             if _records.isEnabledFor(logging.DEBUG):
@@ -70,6 +100,8 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
 
 def attempt_dropped(attempt: Attempt, reason: str) -> None:
     """The claim is gone, so nothing is recorded by this worker."""
+    for listener in _listeners:
+        listener.attempt_ended(attempt, None)
     _say(logging.WARNING, "attempt.dropped", reason=reason, **_fields(attempt))
 
 
@@ -92,6 +124,11 @@ def swept(lost_jobs: list[int], timed_out_jobs: list[int]) -> None:
         _say(logging.WARNING, "sweep.took_back", lost=lost_jobs, timed_out=timed_out_jobs)
 
 
+def call_answered(level: int, **fields: object) -> None:
+    """A call of the API, when its answer is complete."""
+    _say(level, "call.answered", **fields)
+
+
 def call_not_served(error: Exception) -> None:
     """A caller was told to come back later, and no more."""
     _say(logging.WARNING, "call.not_served", error=str(error), error_type=type(error).__name__)
@@ -100,6 +137,11 @@ def call_not_served(error: Exception) -> None:
 def answer_came(provider: str, reference: str, result: str) -> None:
     """A provider called back."""
     _say(logging.INFO, "answer.came", provider=provider, reference=reference, result=result)
+
+
+def not_traced(reason: str) -> None:
+    """A collector is named, and nothing will reach it."""
+    _say(logging.WARNING, "not_traced", reason=reason)
 
 
 def _fields(attempt: Attempt) -> dict[str, object]:
@@ -111,7 +153,7 @@ def _fields(attempt: Attempt) -> dict[str, object]:
         "pipeline": attempt.pipeline,
         "phase": attempt.phase,
         "attempt": attempt.number,
-        "seconds": round((datetime.now(UTC) - attempt.started_at).total_seconds(), 3),
+        "seconds": round(attempt.seconds, 3),
     }
 
 

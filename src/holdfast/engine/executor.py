@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
+from holdfast.engine import events
 from holdfast.engine.attempt import Attempt, Json
 from holdfast.engine.classify import Failure, classify
 from holdfast.engine.isolation import run_isolated
@@ -22,6 +23,7 @@ async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
 
     The one place that catches everything: a handler may raise what it likes, even SystemExit.
     """
+    events.attempt_started(attempt)
     try:
         if attempt.answer is not None and attempt.answer.is_overdue:
             attempt.answer.result()

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +16,9 @@ from holdfast.errors import AnswerNotJson, Category, InvalidInput, PhaseError
 
 if TYPE_CHECKING:
     import httpx2
+
+TRACEPARENT: ContextVar[str | None] = ContextVar("traceparent", default=None)
+"""Which trace the calls made here belong to, for providers that keep traces too; None: nobody traces."""
 
 _MESSAGE_LIMIT = 200
 _NEXT_STEPS = {
@@ -94,6 +98,8 @@ class HttpApi:
     async def _answer(self, path: str, request: Mapping[str, Any]) -> "AsyncIterator[httpx2.Response]":
         if self._client is None:
             self._client = self._connect()
+        if traceparent := TRACEPARENT.get():
+            request = {**request, "headers": {**request.get("headers", {}), "traceparent": traceparent}}
         async with self._client.stream("POST", path, **request) as response:
             yield response
 

@@ -1,0 +1,1 @@
+"""Traces for whoever collects them. The engine knows nothing of it: this room listens to its events."""

@@ -1,0 +1,44 @@
+"""Whether someone collects traces, as OpenTelemetry's own variables say; if so, they are sent there."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from holdfast.db.connection import Database
+from holdfast.engine import events
+from holdfast.tracing.ids import Ids
+
+ADDRESSES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+GOODBYE_SECONDS = 3.0
+
+
+@asynccontextmanager
+async def traced(database: Database) -> AsyncIterator[None]:
+    """Send a span for every attempt that ends while the block runs, if a collector is named; otherwise do nothing."""
+    if not is_wanted():
+        yield
+        return
+    try:
+        from holdfast.tracing.spans import Spans
+    except ImportError as error:
+        # Where it runs, someone may name a collector for all programs: that is no reason not to work.
+        events.not_traced(f"{error}: install holdfast[otel]")
+        yield
+        return
+    installed_at: datetime = await database.fetchval("select min(applied_at) from holdfast.migration")
+    spans = Spans(Ids(installed_at.isoformat()))
+    try:
+        with events.heard_by(spans):
+            yield
+    finally:
+        await asyncio.to_thread(spans.close, GOODBYE_SECONDS)
+
+
+def is_wanted() -> bool:
+    """Whether a collector is named and tracing is not switched off."""
+    is_off = (
+        os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
+    )
+    return not is_off and any(os.environ.get(name) for name in ADDRESSES)
