@@ -81,6 +81,7 @@ def _needs(scope: Scope) -> Callable[..., Awaitable[Call]]:
     ) -> Call:
         doorkeeper: Doorkeeper = request.app.state.doorkeeper
         call = await doorkeeper.admit(credentials)
+        request.state.caller = call.name
         if not call.caller.scope.includes(scope):
             raise Refused(403, "forbidden", f"this needs a key of scope {scope}, yours has {call.caller.scope}")
         return call

@@ -23,6 +23,7 @@ from holdfast.api.machinery import machinery
 from holdfast.api.money import money
 from holdfast.api.problems import MEDIA_TYPE, Problem, answer_problems
 from holdfast.api.questions import questions
+from holdfast.api.recording import PREFIX, WithRecord
 from holdfast.api.runs import runs
 from holdfast.api.searching import searching
 from holdfast.api.standing import probes, standing
@@ -59,14 +60,14 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
         summary="Carries documents through phases until their knowledge can be searched.",
         docs_url=None,
         redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=f"{PREFIX}/openapi.json",
     )
     api.state.holdfast = app
     api.state.stop = asyncio.Event()
     api.state.doorkeeper = Doorkeeper(app, asks_for_keys, app.settings.api_calls_per_minute)
     api.state.signers = Signers.of(app.settings)
     for router in ROUTERS:
-        api.include_router(router, prefix="/v1", responses=PROBLEMS)
+        api.include_router(router, prefix=PREFIX, responses=PROBLEMS)
     api.include_router(probes, responses=PROBLEMS)
     answer_problems(api)
     api.add_middleware(SmallBodies)
@@ -74,6 +75,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     if not asks_for_keys:
         api.add_middleware(OnlyNeighbours)
     api.add_middleware(WithHeaders)
+    api.add_middleware(WithRecord)
     return api
 
 

@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError, UsageError
 
 if TYPE_CHECKING:
     from holdfast.app import App
+    from holdfast.settings import Settings
 
 Value = TypeVar("Value")
 
@@ -56,6 +57,18 @@ def reported(*, as_json: bool = False) -> Iterator[None]:
         raise typer.Exit(CALL_WAS_WRONG if isinstance(error, UsageError) else WORK_FAILED) from None
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+
+
+def settings_with_logs(*, verbose: bool) -> "Settings":
+    """The settings, with logs set up as they say: for commands that go on for long."""
+    import logging
+
+    from holdfast.cli.logs import configure_logs
+    from holdfast.settings import load_settings
+
+    settings = load_settings()
+    configure_logs(settings.log_format, level=logging.DEBUG if verbose else logging.INFO)
+    return settings
 
 
 def complain(message: str, *, code: str, as_json: bool = False) -> None:

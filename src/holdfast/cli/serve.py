@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.running import finish
+from holdfast.cli.running import finish, settings_with_logs
 from holdfast.cli.worker import beside
 from holdfast.errors import InvalidInput
 
 Host = Annotated[str, typer.Option("--host", help="Where to listen. Beyond loopback there must be a key.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0: any that is free.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log calls that only read too.")]
 
 
-def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
+def serve(host: Host = "127.0.0.1", port: Port = 8000, verbose: Verbose = False) -> None:
     """Serve the HTTP API.
 
     Its description is at /v1/openapi.json. On loopback it needs no key as long as none was made; elsewhere it does.
@@ -27,11 +28,8 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000) -> None:
     async def work() -> None:
         from holdfast.api.server import serve as serve_api
         from holdfast.app import open_app
-        from holdfast.cli.logs import configure_logs
-        from holdfast.settings import load_settings
 
-        settings = load_settings()
-        configure_logs(settings.log_format)
+        settings = settings_with_logs(verbose=verbose)
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)

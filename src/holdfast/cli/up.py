@@ -3,14 +3,24 @@
 import asyncio
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import Annotated, Any
 
-from holdfast.cli.running import finish
+import typer
+
+from holdfast.cli.running import finish, settings_with_logs
 from holdfast.cli.serve import Host, Port, announce, listening
-from holdfast.cli.worker import Concurrency, Grace, beside, leave_what_hangs, worker_settings
+from holdfast.cli.worker import Concurrency, Grace, beside, leave_what_hangs
+
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log successful attempts and calls that only read too.")]
 
 
-def up(host: Host = "127.0.0.1", port: Port = 8000, concurrency: Concurrency = None, grace_seconds: Grace = 30) -> None:
+def up(
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    concurrency: Concurrency = None,
+    grace_seconds: Grace = 30,
+    verbose: Verbose = False,
+) -> None:
     """Serve the HTTP API and work, in one process.
 
     What `holdfast serve` and `holdfast worker` do, for one machine. Start more workers beside it at any time. Ctrl-C or
@@ -23,7 +33,7 @@ def up(host: Host = "127.0.0.1", port: Port = 8000, concurrency: Concurrency = N
         from holdfast.app import open_for_worker
         from holdfast.cli.watchdog import watched
 
-        settings = worker_settings()
+        settings = settings_with_logs(verbose=verbose)
         stop = asyncio.Event()
         with listening(host, port) as listener:
             async with open_for_worker(settings) as app:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.running import finish
+from holdfast.cli.running import finish, settings_with_logs
 
 if TYPE_CHECKING:
     from holdfast.engine.worker import Worker
-    from holdfast.settings import Settings
 
 Pipelines = Annotated[
     list[str] | None, typer.Option("--pipeline", help="Serve only this pipeline; repeat for several.")
@@ -48,7 +47,7 @@ def worker(
     async def work() -> None:
         from holdfast.app import open_for_worker
 
-        settings = worker_settings(verbose=verbose)
+        settings = settings_with_logs(verbose=verbose)
         async with open_for_worker(settings) as app:
             running = app.worker(
                 only_pipelines=pipeline or (),
@@ -81,18 +80,6 @@ def _say_if_failed(chore: "asyncio.Task[None]") -> None:
 
     if not chore.cancelled() and (error := chore.exception()) is not None:
         events.chore_failed(error)
-
-
-def worker_settings(*, verbose: bool = False) -> "Settings":
-    """The settings, with logs set up as they say."""
-    import logging
-
-    from holdfast.cli.logs import configure_logs
-    from holdfast.settings import load_settings
-
-    settings = load_settings()
-    configure_logs(settings.log_format, level=logging.DEBUG if verbose else logging.INFO)
-    return settings
 
 
 async def _run(running: "Worker", lease_seconds: float, *, until_idle: bool) -> None:

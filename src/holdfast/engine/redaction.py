@@ -24,7 +24,7 @@ _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|passwd|password|pwd|signatur
 _SECRETS = (
     (re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?)(?:\w+ )?[^\s\"',;}]+"), rf"\g<1>{REDACTED}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}"), rf"\g<1> {REDACTED}"),
-    (re.compile(r"\b(?:sk-|pk-|ghp_|gho_|xox[abp]-|AKIA|AIza|eyJ)[\w.-]{8,}"), REDACTED),
+    (re.compile(r"\b(?:hf_|sk-|pk-|ghp_|gho_|xox[abp]-|AKIA|AIza|eyJ)[\w.-]{8,}"), REDACTED),
     (re.compile(r"://([^\s/:@]{0,256}):[^\s/]{1,512}@"), rf"://\g<1>:{REDACTED}@"),
     (
         re.compile(r"(?i)((?:key|token|secret|passwd|password|pwd|signature|sig)[\"']?\s*=\s*[\"']?)[^\s\"'&,;)}\]]+"),
