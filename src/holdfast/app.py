@@ -192,8 +192,20 @@ class App:
         return await repair(self.database, actor=actor)
 
     async def register(self) -> None:
-        """Make the configured pipelines known, so that documents can be submitted before any worker has run."""
-        await Queue(self.database).register(self.pipelines)
+        """Make the configured pipelines known, so that documents can be submitted before any worker has run.
+
+        A login that may not do so is content with what workers have made known.
+        """
+        queue = Queue(self.database)
+        if await queue.may_register():
+            await queue.register(self.pipelines)
+            return
+        known = {row["name"] for row in await self.overview.pipelines()}
+        if unknown := [f'"{pipeline.name}"' for pipeline in self.pipelines if pipeline.name not in known]:
+            raise DatabaseUnusable(
+                f"nobody has registered {', '.join(unknown)} yet, and this login may not: start `holdfast worker` with "
+                "the same settings first, or grant holdfast_worker to this login"
+            )
 
     def worker(
         self,

@@ -34,8 +34,20 @@ class Served:
         self.host, self.port = url.hostname or "", url.port or 0
 
     def get(self, path: str, **headers: str) -> tuple[int, Any]:
+        return self._call("GET", path, None, headers)
+
+    def delete(self, path: str, **headers: str) -> tuple[int, Any]:
+        return self._call("DELETE", path, None, headers)
+
+    def send(self, content: bytes, **headers: str) -> tuple[int, Any]:
+        """Send a document in."""
+        part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + content
+        form = {"Content-Type": "multipart/form-data; boundary=x"}
+        return self._call("POST", "/v1/documents", part + b"\r\n--x--\r\n", headers | form)
+
+    def _call(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, Any]:
         with closing(HTTPConnection(self.host, self.port, timeout=SECONDS)) as connection:
-            connection.request("GET", path, headers=headers)
+            connection.request(method, path, body=body, headers=headers)
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
 
@@ -81,6 +93,18 @@ def test_a_key_is_asked_for_once_there_is_one(holdfast: CommandLine) -> None:
         with_key, _ = served.get("/v1/jobs", Authorization=f"Bearer {secret}")
 
     assert (without, with_key) == (401, 200)
+
+
+def test_the_first_key_counts_within_seconds(holdfast: CommandLine) -> None:
+    with _serving(holdfast) as served:
+        before, _ = served.get("/v1/jobs")
+        holdfast.succeed("keys", "create", "crm")
+        deadline = time.monotonic() + SECONDS
+        while served.get("/v1/jobs")[0] == 200 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        after, _ = served.get("/v1/jobs")
+
+    assert (before, after) == (200, 401)
 
 
 def test_a_revoked_key_opens_nothing_at_once(holdfast: CommandLine) -> None:
@@ -138,15 +162,45 @@ def test_beyond_loopback_it_serves_those_with_a_key(holdfast: CommandLine) -> No
     assert (without, with_key) == (401, 200)
 
 
-async def test_a_login_with_the_roles_that_the_page_names_can_serve(
+async def test_a_login_for_the_api_can_serve_what_a_worker_has_registered(
     holdfast: CommandLine, database: Database, dsn: str, guest: str
 ) -> None:
     secret = holdfast.succeed("keys", "create", "crm", "--org", "acme", "--json").json["secret"]
+    await asyncio.to_thread(holdfast.succeed, "worker", "--drain")
+    await database.execute(f'grant holdfast_api to "{guest}"')
+    with _serving(holdfast.with_settings(HOLDFAST_DATABASE_URL=with_user(dsn, guest))) as served:
+        key = {"Authorization": f"Bearer {secret}"}
+        accepted = await asyncio.to_thread(served.send, b"The ferry leaves at noon.", **key)
+        _, listed = await asyncio.to_thread(served.get, "/v1/jobs", **key)
+        found, _ = await asyncio.to_thread(served.get, "/v1/search?q=ferry", **key)
+        removed = await asyncio.to_thread(served.delete, f"/v1/documents/{accepted[1]['document_id']}", **key)
+
+    assert (accepted[0], found, removed[0]) == (202, 200, 200)
+    assert [job["job_id"] for job in listed["jobs"]] == [accepted[1]["job_id"]]
+
+
+async def test_a_login_for_the_api_is_told_when_nothing_is_registered(
+    holdfast: CommandLine, database: Database, dsn: str, guest: str
+) -> None:
+    await database.execute(f'grant holdfast_api to "{guest}"')
+    serving = holdfast.with_settings(HOLDFAST_DATABASE_URL=with_user(dsn, guest))
+    result = await asyncio.to_thread(serving.run, "serve", "--port", "0")
+
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        'error: nobody has registered "documents", "reports" yet, and this login may not: start `holdfast worker` with '
+        "the same settings first, or grant holdfast_worker to this login\n"
+    )
+
+
+async def test_a_login_that_may_register_needs_no_worker_before_it(
+    holdfast: CommandLine, database: Database, dsn: str, guest: str
+) -> None:
     await database.execute(f'grant holdfast_api, holdfast_worker to "{guest}"')
     with _serving(holdfast.with_settings(HOLDFAST_DATABASE_URL=with_user(dsn, guest))) as served:
-        answer = await asyncio.to_thread(served.get, "/v1/jobs", Authorization=f"Bearer {secret}")
+        status, _ = await asyncio.to_thread(served.send, b"The ferry leaves at noon.")
 
-    assert answer == (200, {"jobs": [], "cursor": None})
+    assert status == 202
 
 
 def test_a_port_that_is_taken_is_named(holdfast: CommandLine) -> None:

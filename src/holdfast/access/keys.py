@@ -74,7 +74,7 @@ class Keys:
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         key_id = await self._database.fetchval(
             "select holdfast.create_key($1, $2, $3, $4, $5, $6)",
-            *(organisation, name, str(scope), secret[: len(PREFIX) + HINT_CHARACTERS], _hash(secret), actor),
+            *(organisation, name, str(scope), secret[: len(PREFIX) + HINT_CHARACTERS], hashed(secret), actor),
         )
         return NewKey(int(key_id), secret)
 
@@ -83,18 +83,23 @@ class Keys:
         rows = await self._database.fetch("select * from holdfast.keys()")
         return [Key(**{**row, "scope": Scope(row["scope"])}) for row in rows]
 
+    async def exist(self) -> bool:
+        """Whether there is a key that opens something."""
+        return bool(await self._database.fetchval("select holdfast.has_keys()"))
+
     async def revoke(self, key_id: int, *, actor: str) -> None:
         """End a key for good. Raises NotFound for one that never was."""
         await self._database.execute("select holdfast.revoke_key($1, $2)", key_id, actor)
 
     async def caller(self, secret: str) -> Caller | None:
         """Whose secret this is; None when it opens nothing."""
-        row = await self._database.fetchrow("select * from holdfast.key_with($1)", _hash(secret))
+        row = await self._database.fetchrow("select * from holdfast.key_with($1)", hashed(secret))
         if row is None:
             return None
         return Caller(f"key {row['id']} ({row['name']})", Scope(row["scope"]), row["organisation"])
 
 
-def _hash(secret: str) -> bytes:
+def hashed(secret: str) -> bytes:
+    """What of a secret may be kept."""
     # Secrets are random and long: nobody finds one by trying, so that a slow hash would only slow every call.
     return hashlib.sha256(secret.encode()).digest()

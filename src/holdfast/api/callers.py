@@ -1,18 +1,20 @@
 """Who calls, what they may do, how often, and whose Holdfast they see."""
 
-import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from holdfast.access.keys import Caller, Keys, Scope
+from holdfast.access.keys import Caller, Scope, hashed
+from holdfast.api.buckets import Buckets
+from holdfast.api.door import Door
 from holdfast.api.problems import Refused, too_many_calls
 from holdfast.app import App
 
 NEIGHBOUR = Caller("loopback", Scope.ADMIN, None)
+WRONG_KEYS_PER_MINUTE = 30
 
 _bearer = HTTPBearer(auto_error=False, description="A key made by `holdfast keys create`.")
 
@@ -40,39 +42,55 @@ class Call:
         return own
 
 
-@dataclass(slots=True)
 class Doorkeeper:
-    """Lets callers in. Without keys it takes whoever comes for the operator: only for loopback."""
+    """Lets callers in. While the door is open it takes whoever brings no key for the operator: only for loopback."""
 
-    app: App
-    asks_for_keys: bool
-    calls_per_minute: int
-    _allowed: dict[str, tuple[float, float]] = field(default_factory=dict)
+    def __init__(self, app: App, door: Door) -> None:
+        self._app = app
+        self._door = door
+        self._calls = Buckets(app.settings.api_calls_per_minute)
+        self._wrong_keys = Buckets(WRONG_KEYS_PER_MINUTE)
+        self._right_keys: set[bytes] = set()
 
-    async def admit(self, credentials: HTTPAuthorizationCredentials | None) -> Call:
-        """The call, or Refused."""
-        caller = await self._caller(credentials)
+    async def admit(self, secret: str | None, address: str) -> Call:
+        """The call of whoever is at this address, or Refused."""
+        caller = await self._caller(secret, address)
         self.count(caller.name)
-        app = self.app if caller.organisation is None else self.app.confined_to(caller.organisation)
-        return Call(app, caller, lambda: self._caller(credentials))
-
-    async def _caller(self, credentials: HTTPAuthorizationCredentials | None) -> Caller:
-        if credentials is None and not self.asks_for_keys:
-            return NEIGHBOUR
-        caller = await Keys(self.app.database).caller(credentials.credentials) if credentials else None
-        if caller is None:
-            text = "this key opens nothing" if credentials else "send a key: Authorization: Bearer hf_…"
-            raise Refused(401, "unauthorised", text, headers={"WWW-Authenticate": "Bearer"})
-        return caller
+        app = self._app if caller.organisation is None else self._app.confined_to(caller.organisation)
+        return Call(app, caller, lambda: self._caller(secret, address))
 
     def count(self, name: str) -> None:
-        """Count a call, or refuse it: a bucket for each name that fills by the second and holds a minute's calls."""
-        now = time.monotonic()
-        left, since = self._allowed.get(name, (float(self.calls_per_minute), now))
-        left = min(self.calls_per_minute, left + (now - since) * self.calls_per_minute / 60)
-        if left < 1:
-            raise too_many_calls((1 - left) * 60 / self.calls_per_minute)
-        self._allowed[name] = (left - 1, now)
+        """Count a call under this name, or refuse it."""
+        if wait := self._calls.wait_seconds(name):
+            raise too_many_calls(wait)
+        self._calls.take(name)
+
+    async def _caller(self, secret: str | None, address: str) -> Caller:
+        if secret is not None:
+            return await self._holder(secret, address)
+        if await self._door.is_closed():
+            raise _unauthorised("send a key: Authorization: Bearer hf_…")
+        return NEIGHBOUR
+
+    async def _holder(self, secret: str, address: str) -> Caller:
+        """Whose key this is. An address that sends wrong ones is not listened to for a while, except for keys that were
+        right before: what one program has wrong must not shut out another on the same machine.
+        """
+        digest = hashed(secret)
+        wait = self._wrong_keys.wait_seconds(address)
+        if wait and digest not in self._right_keys:
+            raise too_many_calls(wait)
+        caller = await self._app.keys.caller(secret)
+        if caller is None:
+            self._right_keys.discard(digest)
+            self._wrong_keys.take(address)
+            raise _unauthorised("this key opens nothing")
+        self._right_keys.add(digest)
+        return caller
+
+
+def _unauthorised(detail: str) -> Refused:
+    return Refused(401, "unauthorised", detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _needs(scope: Scope) -> Callable[..., Awaitable[Call]]:
@@ -80,7 +98,8 @@ def _needs(scope: Scope) -> Callable[..., Awaitable[Call]]:
         request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
     ) -> Call:
         doorkeeper: Doorkeeper = request.app.state.doorkeeper
-        call = await doorkeeper.admit(credentials)
+        secret = credentials.credentials if credentials else None
+        call = await doorkeeper.admit(secret, request.client.host if request.client else "unknown")
         request.state.caller = call.name
         if not call.caller.scope.includes(scope):
             raise Refused(403, "forbidden", f"this needs a key of scope {scope}, yours has {call.caller.scope}")

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from holdfast.api.callers import Doorkeeper
 from holdfast.api.documents import documents
+from holdfast.api.door import Door
 from holdfast.api.events import events
 from holdfast.api.failures import failures
 from holdfast.api.guards import OnlyNeighbours, SmallBodies, SteadyBodies
@@ -53,7 +54,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def build(app: App, *, asks_for_keys: bool) -> FastAPI:
-    """The API over an open Holdfast."""
+    """The API over an open Holdfast. If it does not ask for keys, it will as soon as there is one."""
+    door = Door(app.keys, is_closed=asks_for_keys)
     api = FastAPI(
         title="Holdfast",
         version=version("holdfast"),
@@ -64,7 +66,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     )
     api.state.holdfast = app
     api.state.stop = asyncio.Event()
-    api.state.doorkeeper = Doorkeeper(app, asks_for_keys, app.settings.api_calls_per_minute)
+    api.state.doorkeeper = Doorkeeper(app, door)
     api.state.signers = Signers.of(app.settings)
     for router in ROUTERS:
         api.include_router(router, prefix=PREFIX, responses=PROBLEMS)
@@ -72,8 +74,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     answer_problems(api)
     api.add_middleware(SmallBodies)
     api.add_middleware(SteadyBodies)
-    if not asks_for_keys:
-        api.add_middleware(OnlyNeighbours)
+    api.add_middleware(OnlyNeighbours, door=door)
     api.add_middleware(WithHeaders)
     api.add_middleware(WithRecord)
     return api
@@ -82,7 +83,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
 async def serve(app: App, listener: socket.socket, *, announce: Callable[[str], None], stop: asyncio.Event) -> None:
     """Serve on this socket until `stop` is set. Raises InvalidInput beyond loopback while there is no key."""
     host, port = listener.getsockname()[:2]
-    has_keys = any(key.revoked_at is None for key in await app.keys.all())
+    has_keys = await app.keys.exist()
     if not has_keys and not is_loopback(host):
         raise InvalidInput(
             f"{host} can be reached from elsewhere, and there is no key: make one with `holdfast keys create`, "

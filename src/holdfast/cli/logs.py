@@ -51,9 +51,7 @@ def _formatter(*, for_people: bool) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(processors=rendering, foreign_pre_chain=arrival)
 
 
-def _clean(
-    _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
-) -> structlog.typing.EventDict:
+def _clean(_: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """A traceback ends with a message that may quote what nobody should read in a log."""
     event["event"] = str(event["event"]).strip()
     if "exception" in event:

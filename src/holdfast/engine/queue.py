@@ -100,6 +100,14 @@ class Queue:
                     "select holdfast.register_pipeline($1::text::jsonb)", _json(pipeline.declaration())
                 )
 
+    async def may_register(self) -> bool:
+        """Whether this login may make declarations known; one that only serves or submits may not."""
+        return bool(
+            await self._database.fetchval(
+                "select has_function_privilege('holdfast.register_pipeline(jsonb)'::regprocedure, 'execute')"
+            )
+        )
+
     async def register_worker(self, worker: str, *, host: str, pid: int, lanes: Sequence[Lane]) -> None:
         """Announce a worker, which may claim from now on."""
         body = _json([asdict(lane) for lane in lanes])

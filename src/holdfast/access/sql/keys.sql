@@ -6,6 +6,10 @@ language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_id bigint;
 begin
+    if length(p_organisation) not between 1 and 255 then
+        raise exception 'an organisation has a name of 1 to 255 characters, not %: leave it out for a key of all organisations',
+            length(p_organisation) using errcode = 'HF400';
+    end if;
     insert into api_key (organisation, name, scope, hint, key_hash, created_at, created_by)
     values (p_organisation, p_name, p_scope, p_hint, p_hash, clock(), p_actor)
     returning id into v_id;
@@ -44,6 +48,12 @@ returns table (key_id bigint, organisation text, name text, scope text, hint tex
                last_used_at timestamptz, revoked_at timestamptz)
 language sql stable security definer set search_path = holdfast, pg_temp as $$
     select id, organisation, name, scope, hint, created_at, created_by, last_used_at, revoked_at from api_key order by id desc
+$$;
+
+-- Whether any key opens something.
+create or replace function holdfast.has_keys() returns boolean
+language sql stable security definer set search_path = holdfast, pg_temp as $$
+    select exists (select from api_key where revoked_at is null)
 $$;
 
 create or replace function holdfast.audit_key(p_actor text, p_action text, p_key bigint) returns void

@@ -3,7 +3,7 @@ revoke all on holdfast.api_key from holdfast_worker, holdfast_api, holdfast_read
 
 grant execute on function
     holdfast.create_key(text, text, text, text, bytea, text), holdfast.revoke_key(bigint, text), holdfast.key_with(bytea),
-    holdfast.keys()
+    holdfast.keys(), holdfast.has_keys()
 to holdfast_api;
 
 do $walls$
