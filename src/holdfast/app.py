@@ -31,6 +31,7 @@ from holdfast.engine.worker import Pace, Worker
 from holdfast.errors import DatabaseUnusable, HoldfastError, InvalidInput
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
+from holdfast.intake.repetition import Earlier, submission_under
 from holdfast.notices.delivery import Outcome
 from holdfast.notices.incidents import Incidents
 from holdfast.notices.receivers import Receivers
@@ -114,6 +115,10 @@ class App:
     def intake(self, pipeline: str) -> Intake:
         """The way of documents into a pipeline."""
         return self.assembly.intake(pipeline)
+
+    async def earlier(self, organisation: str, key: str) -> Earlier | None:
+        """What an organisation sent under this idempotency key before."""
+        return await submission_under(self.database, organisation, key)
 
     async def neighbourhood(self, organisation: str, hits: Iterable[Hit]) -> list[Spoken]:
         """What passages that were found speak of, and what that stands next to."""

@@ -47,19 +47,51 @@ async def test_link_becomes_a_job_that_will_fetch_it(api: Served) -> None:
     assert (job["phase"], job["state"], job["priority"]) == ("store", "queued", 5)
 
 
-async def test_same_key_and_file_is_the_same_document(api: Served) -> None:
+async def test_same_key_and_file_is_answered_as_the_first_time(api: Served) -> None:
     first, second = [await api.upload(headers=KEY) for _ in range(2)]
-    assert [first.status_code, second.status_code] == [202, 202]
-    assert _ids(first) == _ids(second)
-    assert first.headers["location"] == second.headers["location"]
+    _assert_replayed(first, second)
+    assert first.json()["result"] == "created"
     assert (await api.count("document"), await api.count("pipeline_job")) == (1, 1)
 
 
-async def test_same_key_and_link_is_the_same_document(api: Served) -> None:
+async def test_same_key_and_link_is_answered_as_the_first_time(api: Served) -> None:
     body = {"url": "https://example.org/a.pdf"}
-    answers = [await api.client.post("/v1/documents", json=body, headers=KEY) for _ in range(2)]
-    assert _ids(answers[0]) == _ids(answers[1])
+    _assert_replayed(*[await api.client.post("/v1/documents", json=body, headers=KEY) for _ in range(2)])
     assert await api.count("document") == 1
+
+
+async def test_same_key_at_a_location_is_answered_as_the_first_time(api: Served) -> None:
+    _assert_replayed(*[await api.upload(headers=KEY, location="shelf/1") for _ in range(2)])
+    assert await api.count("document") == 1
+
+
+async def test_same_key_with_known_content_is_answered_as_the_first_time(api: Served) -> None:
+    await api.upload()
+    first, second = [await api.upload(headers=KEY) for _ in range(2)]
+    _assert_replayed(first, second)
+    assert first.json()["result"] == "duplicate"
+
+
+async def test_answer_stays_the_same_when_the_job_has_gone_on(api: Served) -> None:
+    first = await api.upload(headers=KEY)
+    worker = await api.worker()
+    await worker.fail_once("store", CorruptInput("the file is torn"))
+    await api.client.post(f"/v1/jobs/{first.json()['job_id']}/cancel")
+    _assert_replayed(first, await api.upload(headers=KEY))
+
+
+async def test_key_with_another_document_is_refused_where_that_is_unchanged(api: Served) -> None:
+    await api.upload(b"first", location="shelf/1")
+    await api.upload(b"second", headers=KEY)
+    assert problem(await api.upload(b"first", headers=KEY, location="shelf/1"), 422) == "key_reused"
+
+
+async def test_key_of_a_removed_document_is_free_again(api: Served) -> None:
+    first = await api.upload(headers=KEY)
+    await api.client.delete(first.headers["location"])
+    second = await api.upload(headers=KEY)
+    assert (second.status_code, second.json()["result"]) == (202, "created")
+    assert _ids(first) != _ids(second)
 
 
 async def test_same_key_with_another_document_is_refused(api: Served) -> None:
@@ -87,7 +119,8 @@ async def test_many_uploads_with_one_key_at_once_make_one_document(api: Served) 
 
     answers = await asyncio.gather(*(upload() for _ in range(500)))
     assert {answer.status_code for answer in answers} == {202}
-    assert len({_ids(answer) for answer in answers}) == 1
+    assert len({answer.text for answer in answers}) == 1
+    assert sum("idempotency-replayed" not in answer.headers for answer in answers) == 1
     assert (await api.count("document"), await api.count("pipeline_job"), len(api.stored_files())) == (1, 1, 1)
 
 
@@ -139,3 +172,11 @@ async def test_removal_is_audited_under_the_keys_name(guarded: Served) -> None:
 
 def _ids(response: httpx2.Response) -> tuple[int, int]:
     return response.json()["document_id"], response.json()["job_id"]
+
+
+def _assert_replayed(first: httpx2.Response, second: httpx2.Response) -> None:
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert second.json() == first.json()
+    assert second.headers["location"] == first.headers["location"]
+    assert "idempotency-replayed" not in first.headers
+    assert second.headers["idempotency-replayed"] == "true"

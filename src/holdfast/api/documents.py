@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
@@ -25,6 +26,7 @@ PLATFORM = "upload"
 MOST_FIELDS = 20
 FIELD_BYTES = 1 << 20
 FORM_BYTES = 1 << 16  # what a form adds to its file
+FIRST_RESULTS = (Result.CREATED, Result.DUPLICATE)
 
 documents = APIRouter(tags=["documents"])
 
@@ -95,15 +97,15 @@ async def submit(request: Request, response: Response, call: Writer, idempotency
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     match kind:
         case "multipart/form-data":
-            taken = await _upload(request, call, idempotency_key)
+            answer = await _upload(request, call, idempotency_key)
         case "application/json":
-            taken = await _link(request, call, idempotency_key)
+            answer = await _link(request, call, idempotency_key)
         case _:
             raise Refused(415, "unsupported_media_type", "send multipart/form-data with a file, or JSON with a url")
-    await _check_same(call, taken, idempotency_key)
-    assert taken.document_id is not None
-    response.headers["Location"] = f"/v1/documents/{taken.document_id}"
-    return Accepted(document_id=taken.document_id, job_id=taken.job_id, result=taken.result)
+    response.headers["Location"] = f"/v1/documents/{answer.accepted.document_id}"
+    if answer.is_replayed:
+        response.headers["Idempotency-Replayed"] = "true"
+    return answer.accepted
 
 
 @documents.get("/documents/{document_id}", response_model=Document)
@@ -129,7 +131,7 @@ async def remove(call: Writer, document_id: Id) -> Removed:
     return Removed.model_validate(await call.app.delete(document_id, actor=call.name))
 
 
-async def _upload(request: Request, call: Call, key: str | None) -> Taken:
+async def _upload(request: Request, call: Call, key: str | None) -> "_Answer":
     most = call.app.settings.most_file_mb << 20
     limited = Request(request.scope, _AtMost(request, most + FORM_BYTES))
     async with _read(limited) as form:
@@ -159,7 +161,7 @@ async def _read(request: Request) -> AsyncIterator[FormData]:
         await form.close()
 
 
-async def _link(request: Request, call: Call, key: str | None) -> Taken:
+async def _link(request: Request, call: Call, key: str | None) -> "_Answer":
     body = b"".join([chunk async for chunk in Request(request.scope, _AtMost(request, FIELD_BYTES)).stream()])
     try:
         link = Link.model_validate_json(body)
@@ -169,9 +171,9 @@ async def _link(request: Request, call: Call, key: str | None) -> Taken:
     return await _take(call, Found(name=at.name, platform=at.platform, location=at.location, key=key), link)
 
 
-async def _take(call: Call, found: Found, about: About) -> Taken:
-    intake = call.app.intake(DOCUMENTS)
+async def _take(call: Call, found: Found, about: About) -> "_Answer":
     organisation = call.organisation(about.organisation)
+    intake = call.app.intake(DOCUMENTS)
     async for taken in intake.take_in(
         [found], organisation=organisation, metadata=about.metadata, priority=about.priority
     ):
@@ -179,22 +181,27 @@ async def _take(call: Call, found: Found, about: About) -> Taken:
             raise TooLarge(taken.reason or "the document is too large")
         if taken.result is Result.UNREADABLE:
             raise InvalidInput(taken.reason or "the document cannot be read")
-        return taken
+        return await _answer(call, organisation, taken)
     raise AssertionError("what was found is taken or refused")
 
 
-async def _check_same(call: Call, taken: Taken, key: str | None) -> None:
-    """A key that came with another document before is a mistake of the caller's."""
-    if key is None or taken.result is not Result.EXISTING or taken.document_id is None:
-        return
-    row = await call.app.overview.pipeline_of(taken.document_id)
-    same = (
-        row["source_location"] == taken.found.location
-        if taken.found.content is None
-        else row["content_hash"] == taken.content_hash
-    )
-    if not same:
-        raise Refused(422, "key_reused", f"this key came with another document before: {taken.document_id}")
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    accepted: Accepted
+    is_replayed: bool = False
+
+
+async def _answer(call: Call, organisation: str, taken: Taken) -> _Answer:
+    """What became of it; under a key that came before, what was answered then, or Refused if another document came."""
+    assert taken.document_id is not None
+    now = Accepted(document_id=taken.document_id, job_id=taken.job_id, result=taken.result)
+    key = taken.found.key
+    earlier = await call.app.earlier(organisation, key) if key is not None else None
+    if earlier is None or (earlier.document_id == taken.document_id and taken.result in FIRST_RESULTS):
+        return _Answer(now)
+    if not earlier.is_of(taken.found, taken.content_hash):
+        raise Refused(422, "key_reused", f"this key came with another document before: {earlier.document_id}")
+    return _Answer(Accepted.model_validate(earlier), is_replayed=True)
 
 
 def _about(fields: dict[str, Any]) -> AboutFile:

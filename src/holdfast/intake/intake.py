@@ -225,4 +225,5 @@ def _known(found: Found, result: Result, standing: Standing) -> Taken:
         document_id=standing.document_id,
         job_id=standing.job_id,
         state=standing.state,
+        content_hash=standing.content_hash,
     )
