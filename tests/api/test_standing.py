@@ -1,11 +1,14 @@
 """Where everything stands, for people, monitors and Prometheus."""
 
 from decimal import Decimal
+from pathlib import Path
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from holdfast.api.metrics import BUDGET_FIGURES
 from holdfast.engine.pipeline import Done
-from holdfast.engine.queue import Submission, submit
+from holdfast.engine.queue import Lane, Queue, Submission, submit
 from holdfast.errors import CorruptInput
 from tests.api.serving import Served
 
@@ -47,22 +50,46 @@ async def test_probes_answer_without_a_key(guarded: Served) -> None:
 
 async def test_metrics_are_what_prometheus_reads(api: Served) -> None:
     await _lively(api)
-    response = await api.client.get("/metrics")
-    assert response.headers["content-type"].startswith("text/plain")
-    families = {family.name: family for family in text_string_to_metric_families(response.text)}
+    await Queue(api.app.database).register_worker("other", host="test", pid=2, lanes=[Lane("documents", "store", 1)])
+    families = await _families(api)
     jobs = {
         (sample.labels["phase"], sample.labels["state"]): sample.value for sample in families["holdfast_jobs"].samples
     }
     assert (jobs["store", "queued"], jobs["store", "failed"], jobs["extract", "queued"]) == (1, 1, 1)
     ended = {
-        (sample.labels["phase"], sample.labels["outcome"]): sample.value
+        (sample.labels["phase"], sample.labels["outcome"], sample.labels["category"]): sample.value
         for sample in families["holdfast_attempts_last_hour"].samples
     }
-    assert (ended["store", "completed"], ended["store", "failed"]) == (1, 1)
+    assert ended == {("store", "completed", ""): 1, ("store", "failed", "corrupt_input"): 1}
     (spent,) = families["holdfast_cost_last_day_usd"].samples
     assert spent.value == 0.25
-    (workers,) = families["holdfast_workers"].samples
-    assert workers.value == 1
+    workers = {sample.labels["condition"]: sample.value for sample in families["holdfast_workers"].samples}
+    assert workers == {"alive": 2, "silent": 0}
+    serving = {sample.labels["phase"]: sample.value for sample in families["holdfast_phase_workers"].samples}
+    assert (serving["store"], serving["extract"]) == (1, 0)
+    quantiles = [sample.labels["quantile"] for sample in families["holdfast_attempt_seconds_last_hour"].samples]
+    assert quantiles == ["0.5", "0.95", "1"]
+
+
+async def test_metrics_show_budgets_and_holds(api: Served) -> None:
+    control = api.app.control("test")
+    await control.set_budget("stories", Decimal("12.50"))
+    await control.hold({"organisation": "acme"}, reason="maintenance")
+    families = await _families(api)
+    budget = {name: families[f"holdfast_budget_{name}_usd"].samples[0].value for name in BUDGET_FIGURES}
+    assert budget == {"limit": 12.5, "reserved": 0, "spent": 0, "left": 12.5}
+    assert families["holdfast_holds"].samples[0].value == 1
+
+
+async def test_every_metric_is_on_the_page_about_watching(api: Served) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "watch-it.md").read_text()
+    assert [name for name in await _families(api) if f"`{name}`" not in page] == []
+
+
+async def _families(api: Served) -> dict[str, Metric]:
+    response = await api.client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    return {family.name: family for family in text_string_to_metric_families(response.text)}
 
 
 async def _lively(api: Served) -> None:

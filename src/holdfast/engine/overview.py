@@ -65,6 +65,10 @@ class Overview:
         """Attempts ended, by hour and phase."""
         return await self._ask("throughput", hours)
 
+    async def outcomes(self, hours: int = 24) -> list[Row]:
+        """Attempts ended, by phase, outcome and category."""
+        return await self._ask("outcomes", hours)
+
     async def durations(self, hours: int = 24) -> list[Row]:
         """How long completed attempts took, by phase: count, median, 95th percentile, longest."""
         return await self._ask("durations", hours)
