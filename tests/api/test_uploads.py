@@ -28,6 +28,12 @@ async def test_upload_beyond_the_limit_is_refused(dsn: str, tmp_path: Path) -> N
         assert (await api.count("document"), len(api.stored_files())) == (1, 1)
 
 
+async def test_upload_that_says_it_is_too_large_is_refused_before_it_comes(api: Served) -> None:
+    head = f"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM['Content-Type']}\r\nContent-Length: "
+    answer = await _say(api, f"{head}{1 << 40}\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
 async def test_large_upload_never_is_in_memory(api: Served) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield FILE

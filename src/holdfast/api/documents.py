@@ -219,18 +219,23 @@ def _what_is_wrong(error: ValidationError) -> str:
 
 
 class _AtMost:
-    """Passes a body on until it is larger than it may be."""
+    """Passes a body on until it is larger than it may be; one that says so beforehand is not listened to."""
 
     def __init__(self, request: Request, most: int) -> None:
         self._request = request
         self._most = most
         self._came = 0
+        declared = request.headers.get("content-length", "")
+        self._check(int(declared) if declared.isdecimal() else 0)
 
     async def __call__(self) -> Message:
         message = await self._request.receive()
         self._came += len(message.get("body", b""))
-        if self._came > self._most:
+        self._check(self._came)
+        return message
+
+    def _check(self, size: int) -> None:
+        if size > self._most:
             raise TooLarge(
                 f"the body has more than {self._most:,} bytes: raise HOLDFAST_MOST_FILE_MB or split the document"
             )
-        return message
