@@ -33,10 +33,11 @@ READING = SEARCHING | {
     "preview_jobs",
     "deliveries",
     "receivers",
+    "submission_under",
 }
 TELLING = {"check_alerts", "end_delivery", "mail_alerts_to", "take_deliveries"}
 RECEIVERS = {"add_webhook", "redeliver", "remove_receiver", "rotate_secret"}
-KEYS = {"create_key", "key_with", "keys", "revoke_key"}
+KEYS = {"create_key", "has_keys", "key_with", "keys", "revoke_key"}
 TENANTS = {
     "cancel",
     "current_documents",
