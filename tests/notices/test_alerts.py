@@ -131,3 +131,13 @@ async def test_what_comes_again_is_another_incident(watched: Telling, scenario: 
         incidents = await check(watched, clock)
     assert len(incidents) == 2
     assert await watched.events() == ["alert.opened", "alert.closed"] * 2
+
+
+async def test_who_comes_right_after_another_does_not_look_again(
+    watched: Telling, scenario: Scenario, clock: Clock
+) -> None:
+    assert await check(watched, clock) == []
+    await attempts(scenario, settled=0, failed=20)
+    await Incidents(watched.database).check()
+    assert await watched.events() == []
+    assert len(await check(watched, clock)) == 1
