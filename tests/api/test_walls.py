@@ -135,7 +135,14 @@ async def test_same_doors_show_it_to_its_owner(guarded: Served, theirs: Theirs) 
     document, job = theirs.document_id, theirs.job_id
     assert told == {
         *(f"/v1/documents/{document}", "/v1/jobs", f"/v1/jobs/{job}", f"/v1/jobs/{job}/events"),
-        *("/v1/search", "/v1/admin/processing-status", "/v1/events", "/v1/worker/metrics", "/v1/webhooks", "/v1/alerts"),
+        *(
+            "/v1/search",
+            "/v1/admin/processing-status",
+            "/v1/events",
+            "/v1/worker/metrics",
+            "/v1/webhooks",
+            "/v1/alerts",
+        ),
         *("/v1/admin/errors", "/v1/admin/failure-groups", "/v1/admin/top-failing", "/v1/admin/repeat-offenders"),
         *(f"/v1/worker/runs/{document}/status",),
         f"/v1/webhooks/{theirs.webhook_id}/deliveries",

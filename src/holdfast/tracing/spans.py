@@ -16,7 +16,7 @@ from opentelemetry.util.types import AttributeValue
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import Failure
-from holdfast.engine.pipeline import Done, Ending, GiveBack
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.providers.http import TRACEPARENT
 from holdfast.tracing.ids import Ids
 
@@ -124,6 +124,12 @@ def _outcome(ending: Ending | None) -> dict[str, AttributeValue]:
                 "holdfast.category": category,
                 "holdfast.cost_usd": float(ending.cost_usd),
                 "error.type": category,
+            }
+        case Awaits():
+            return {
+                "holdfast.outcome": "released",
+                "holdfast.awaits": ending.provider,
+                "holdfast.cost_usd": float(ending.cost_usd),
             }
         case GiveBack():
             return {"holdfast.outcome": "released"}
