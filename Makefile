@@ -32,5 +32,5 @@ bench: .venv/ready ## measure speed, printed as ratios
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,audio,mcp,otel]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,audio,mcp,otel,dashboard]' --group dev
 	touch $@

@@ -24,6 +24,7 @@ from bench import (
     searching,
     submitting,
     throughput,
+    viewing,
 )
 from bench.figure import Figure
 from bench.place import Place, temporary_place
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[Place], Awaitable[list[Figure]]]] = {
     "embedding": embedding.measure,
     "quality": quality.measure,
     "searching": searching.measure,
+    "viewing": viewing.measure,
 }
 COLUMNS = ("figure", "measured", "against", "ratio", "demand", "")
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import asyncpg
 
@@ -22,6 +23,8 @@ from holdfast.settings import Settings
 
 BATCH = 200
 POLL_SECONDS = 0.05
+WAIT_SECONDS = 0.05
+WAITING_AT_ONCE = 20
 CLAIM = "select job_id, token from holdfast.claim($1, $2::text::jsonb)"
 SETTLE = "select * from holdfast.settle($1::text::jsonb)"
 
@@ -41,6 +44,18 @@ async def drain(dsn: str) -> None:
     """The real worker, until nothing is left to do."""
     async with connect(Settings(database_url=dsn)) as database:
         await Worker(database, [PIPELINE]).run(until_idle=True)
+
+
+async def drain_waiting(dsn: str) -> None:
+    """The same with phases that wait as for a model: the machine has time for others."""
+    phases = tuple(replace(phase, handler=_wait, concurrency=WAITING_AT_ONCE) for phase in PIPELINE.phases)
+    async with connect(Settings(database_url=dsn)) as database:
+        await Worker(database, [replace(PIPELINE, phases=phases)]).run(until_idle=True)
+
+
+async def _wait(_: Attempt) -> Done:
+    await asyncio.sleep(WAIT_SECONDS)
+    return Done()
 
 
 async def serve(dsn: str) -> None:
@@ -92,6 +107,7 @@ async def _claim_and_settle(connection: "asyncpg.Connection[asyncpg.Record]", na
 
 WAYS: dict[str, Callable[[str], Coroutine[None, None, None]]] = {
     "drain": drain,
+    "waiting-drain": drain_waiting,
     "serve": serve,
     "bare-drain": loop_bare,
     "bare-serve": answer_bare,

@@ -36,7 +36,7 @@ class Speed:
     settled_at_once: float
 
 
-async def drain(dsn: str, way: Literal["drain", "bare-drain"], *, jobs: int) -> Speed:
+async def drain(dsn: str, way: Literal["drain", "bare-drain", "waiting-drain"], *, jobs: int) -> Speed:
     """Submit jobs, let a fresh process work them off, and say how fast it was from first claim to last settlement."""
     async with connected(dsn) as connection:
         before = await connection.fetchval("select coalesce(max(id), 0) from holdfast.pipeline_phase")

@@ -18,6 +18,7 @@ class Scale:
     isolated_calls: int
     files: int
     books: int
+    viewed_jobs: int
 
 
 FULL = Scale(
@@ -32,6 +33,7 @@ FULL = Scale(
     isolated_calls=30,
     files=500,
     books=80,
+    viewed_jobs=10_000,
 )
 
 QUICK = Scale(
@@ -46,4 +48,5 @@ QUICK = Scale(
     isolated_calls=8,
     files=110,
     books=12,
+    viewed_jobs=2_000,
 )

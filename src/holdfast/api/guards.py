@@ -30,11 +30,13 @@ class OnlyNeighbours:
         self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _is_foreign(Headers(scope=scope)) and not await self._asks_for_keys():
+        if scope["type"] == "lifespan" or not _is_foreign(Headers(scope=scope)) or await self._asks_for_keys():
+            await self._inner(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
             answer = problem_answer(403, "foreign_page", "without keys only programs of this machine may call")
             await answer(scope, receive, send)
-            return
-        await self._inner(scope, receive, send)
 
     async def _asks_for_keys(self) -> bool:
         try:
@@ -60,7 +62,7 @@ class SmallBodies:
                 raise HTTPException(413, f"the body has more than {MOST_BODY_BYTES:,} bytes: send less at once")
             return message
 
-        is_upload = (scope.get("method"), scope["path"]) == UPLOADS
+        is_upload = (scope.get("method"), scope.get("path")) == UPLOADS
         await self._inner(scope, receive if is_upload else receiving, send)
 
 

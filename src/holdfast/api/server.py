@@ -80,8 +80,18 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
     return api
 
 
-async def serve(app: App, listener: socket.socket, *, announce: Callable[[str], None], stop: asyncio.Event) -> None:
-    """Serve on this socket until `stop` is set. Raises InvalidInput beyond loopback while there is no key."""
+async def serve(
+    app: App,
+    listener: socket.socket,
+    *,
+    announce: Callable[[str], None],
+    stop: asyncio.Event,
+    dress: Callable[[FastAPI], None] = lambda api: None,
+) -> None:
+    """Serve on this socket until `stop` is set. Raises InvalidInput beyond loopback while there is no key.
+
+    `dress` may put more in front of the API, such as pages.
+    """
     host, port = listener.getsockname()[:2]
     has_keys = await app.keys.exist()
     if not has_keys and not is_loopback(host):
@@ -92,6 +102,7 @@ async def serve(app: App, listener: socket.socket, *, announce: Callable[[str], 
     await app.register()
     api = build(app, asks_for_keys=has_keys)
     api.state.stop = stop
+    dress(api)
     config = uvicorn.Config(api, log_config=None, access_log=False, server_header=False)
     config.timeout_graceful_shutdown = GRACE_SECONDS
     server = _Server(config)

@@ -1,16 +1,22 @@
-"""`holdfast serve`: the HTTP API."""
+"""`holdfast serve`: the HTTP API and the dashboard."""
 
 import asyncio
+import importlib.util
+import os
 import signal
 import socket
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.running import finish, settings_with_logs
 from holdfast.cli.worker import beside
 from holdfast.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 Host = Annotated[str, typer.Option("--host", help="Where to listen. Beyond loopback there must be a key.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0: any that is free.")]
@@ -36,7 +42,7 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000, verbose: Verbose = False)
         with listening(host, port) as listener:
             async with open_app(settings) as app:
                 with beside(app.keep_telling()):
-                    await serve_api(app, listener, announce=announce, stop=stop)
+                    await serve_api(app, listener, announce=announce, stop=stop, dress=dress)
 
     finish(work)
 
@@ -49,6 +55,18 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = str(error.strerror or error).partition(" (")[0]
         raise InvalidInput(f"cannot listen on {host} port {port} ({why}): name another --port or --host") from error
+
+
+def dress(api: "FastAPI") -> None:
+    """Put the dashboard in front of the API, where its extra is installed."""
+    if importlib.util.find_spec("nicegui") is None:
+        print("without a dashboard: install holdfast[dashboard] to have one", file=sys.stderr)
+        return
+    home: Path = api.state.holdfast.settings.home
+    os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home / "dashboard"))  # not where it happens to be started
+    from holdfast.dashboard.mounting import mount
+
+    mount(api)
 
 
 def announce(url: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.cli.running import finish, settings_with_logs
-from holdfast.cli.serve import Host, Port, announce, listening
+from holdfast.cli.serve import Host, Port, announce, dress, listening
 from holdfast.cli.worker import Concurrency, Grace, beside, leave_what_hangs
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log successful attempts and calls that only read too.")]
@@ -46,7 +46,8 @@ def up(
                 for number in (signal.SIGTERM, signal.SIGINT):
                     asyncio.get_running_loop().add_signal_handler(number, end)
                 with beside(app.keep_clean(), app.keep_telling()), watched(running, settings.lease_seconds):
-                    await _until_one_fails(serve_api(app, listener, announce=announce, stop=stop), running.run())
+                    serving = serve_api(app, listener, announce=announce, stop=stop, dress=dress)
+                    await _until_one_fails(serving, running.run())
         leave_what_hangs()
 
     finish(work)

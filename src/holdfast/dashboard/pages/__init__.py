@@ -1,0 +1,5 @@
+"""Every page, declared by being imported."""
+
+from holdfast.dashboard.pages import flow
+
+__all__ = ["flow"]
