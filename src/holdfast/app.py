@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import holdfast
 from holdfast.access.keys import Keys
 from holdfast.artifacts.checks import BrokenArtifact, missing_artifacts
+from holdfast.artifacts.document_file import DocumentFile, file_of
 from holdfast.artifacts.retention import remove_unused
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
 from holdfast.db.migrations import Applied, migrate, pending
@@ -127,6 +128,14 @@ class App:
     async def passages(self, document_id: int, *, first: int = 0, limit: int = 20) -> list[Passage]:
         """A document as it was chunked, from one passage on."""
         return await passages_of(self.database, document_id, first=first, limit=limit)
+
+    async def original(self, document_id: int) -> DocumentFile:
+        """A document as it came in. Raises NotFound when it is not there, or not fetched yet."""
+        return await file_of(self.database, self.assembly.store, document_id, "original")
+
+    async def text(self, document_id: int) -> DocumentFile:
+        """What was extracted from a document, as UTF-8. Raises NotFound when it is not there, or not extracted yet."""
+        return await file_of(self.database, self.assembly.store, document_id, "text")
 
     async def knowledge(self, document_ids: list[int]) -> Knowledge:
         """How much is known from these documents."""

@@ -114,7 +114,7 @@ async def page(
         retryable=retryable,
         fingerprint=fingerprint,
         text=text,
-        metadata=_pairs(metadata or []),
+        metadata=pairs(metadata or []),
     )
     return Jobs(jobs=[Job.read(row) for row in found["jobs"]], cursor=found["cursor"])
 
@@ -154,7 +154,7 @@ async def bulk(call: Writer, asked: Bulk) -> Acted | Preview | Trial:
         call.organisation(asked.organisation)
     control, selection = _control(call), asked.selection()
     if asked.dry_run:
-        return _preview(await control.preview(ACTS[asked.act], selection))
+        return preview_of(await control.preview(ACTS[asked.act], selection))
     if asked.first is not None:
         return Trial.model_validate(await control.try_first(selection, first=asked.first, reason=asked.reason))
     match asked.act:
@@ -180,7 +180,8 @@ def _acted(tally: Tally) -> Acted:
     return Acted(counts=tally.counts, ids=tally.ids)
 
 
-def _preview(groups: list[Group]) -> Preview:
+def preview_of(groups: list[Group]) -> Preview:
+    """What an act would touch, all in all."""
     touched = [group for group in groups if group.would_change]
     costs = [group.usual_cost_usd * group.jobs for group in touched if group.usual_cost_usd is not None]
     return Preview(
@@ -190,7 +191,8 @@ def _preview(groups: list[Group]) -> Preview:
     )
 
 
-def _pairs(given: list[str]) -> dict[str, JsonValue] | None:
+def pairs(given: list[str]) -> dict[str, JsonValue] | None:
+    """What metadata must contain, from key=value."""
     pairs: dict[str, JsonValue] = {}
     for one in given:
         key, equals, value = one.partition("=")

@@ -16,6 +16,7 @@ from holdfast.api.documents import documents
 from holdfast.api.door import Door
 from holdfast.api.events import events
 from holdfast.api.failures import failures
+from holdfast.api.files import files
 from holdfast.api.guards import OnlyNeighbours, SmallBodies, SteadyBodies
 from holdfast.api.headers import WithHeaders
 from holdfast.api.hooks import Signers, hooks
@@ -35,6 +36,7 @@ from holdfast.errors import InvalidInput
 GRACE_SECONDS = 5
 ROUTERS = (
     documents,
+    files,
     jobs,
     events,
     searching,

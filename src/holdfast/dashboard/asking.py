@@ -22,12 +22,25 @@ async def confirmed(question: str, explanation: Markup | str, *, verb: str) -> b
     return bool(answer)
 
 
-async def told(act: Callable[[], Awaitable[str]]) -> None:
-    """Do it, and tell the viewer what came of it or why it could not be done."""
+async def told(act: Callable[[], Awaitable[str | None]]) -> None:
+    """Do it, and tell the viewer what came of it or why it could not be done. None: the viewer knows already."""
     try:
-        ui.notify(await act(), type="positive", timeout=6000)
+        came = await act()
+        if came is not None:
+            ui.notify(came, type="positive", timeout=6000)
     except HoldfastError as error:
         ui.notify(str(error), type="negative", timeout=0, close_button="Close", multi_line=True)
+
+
+async def shown(title: str, content: Markup) -> None:
+    """What the viewer should read before going on, until it is closed."""
+    with ui.dialog() as dialog, ui.card().classes("ask").props('role="dialog"'):
+        ui.label(title).classes("question")
+        ui.html(content, sanitize=False)
+        with ui.row().classes("answers"):
+            ui.button("Close", on_click=dialog.close).props("unelevated color=primary autofocus")
+    await dialog
+    dialog.delete()
 
 
 def outcome(tally: Tally) -> str:

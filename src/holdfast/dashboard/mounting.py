@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from nicegui import core, ui
 
+from holdfast.dashboard.files import add_files
 from holdfast.dashboard.sessions import ForViewers, Sessions, add_door
 from holdfast.dashboard.wrong import tell_what_is_wrong
 
@@ -18,6 +19,7 @@ def mount(api: FastAPI) -> None:
 
     sessions = Sessions()
     add_door(api, sessions)
+    add_files(api)
     tell_what_is_wrong()
     api.mount("/dashboard", StaticFiles(directory=STATIC), name="dashboard")
     # The toolkit lets every page of the web open its socket, unless told otherwise: this leaves those of our own host.

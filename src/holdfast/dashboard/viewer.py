@@ -9,6 +9,9 @@ from holdfast.api.callers import NEIGHBOUR, Call
 from holdfast.app import App
 from holdfast.dashboard.live import Shared
 from holdfast.engine.control import Control
+from holdfast.errors import HoldfastError
+
+MAY_ONLY_LOOK = "your key may only look: acting needs one of scope write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,19 @@ class Viewer:
 
     @property
     def control(self) -> Control:
-        """The verbs, audited under this viewer's name."""
+        """The verbs, audited under this viewer's name. Raises for one who may only look."""
+        self.require_may_act()
         return self.app.control(self.call.name)
 
     @property
     def may_act(self) -> bool:
         """Whether the viewer may change anything."""
         return self.call.caller.scope.includes(Scope.WRITE)
+
+    def require_may_act(self) -> None:
+        """Raise for a viewer who may only look: that a button is disabled keeps nobody from sending what it sends."""
+        if not self.may_act:
+            raise HoldfastError(MAY_ONLY_LOOK)
 
     @property
     def has_key(self) -> bool:

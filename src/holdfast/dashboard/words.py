@@ -1,13 +1,15 @@
 """How figures are said: money, durations, ages and moments, the same on every page."""
 
+import re
 from datetime import datetime
 from decimal import Decimal
 
 from markupsafe import Markup
 
-from holdfast.dashboard.markup import Content, tag
+from holdfast.dashboard.markup import Content, join, tag
 
 NOTHING = "\N{EN DASH}"
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")
 
 
 def count(number: int | None) -> str:
@@ -82,3 +84,11 @@ def figure(value: Content, caption: Content, *, kind: str = "") -> Markup:
 def nothing_yet(what: str, *next_step: Content) -> Markup:
     """What stands where there is nothing to show: why, and what to do next."""
     return tag("div", tag("p", what), tag("p", *next_step) if next_step else None, class_="empty")
+
+
+def next_step(said: str) -> Markup:
+    """What happens next, with the moments in it told by the viewer's clock."""
+    parts = _MOMENT.split(said)
+    return join(
+        [tag("time", part, datetime=part, data_as="clock") if _MOMENT.fullmatch(part) else part for part in parts]
+    )

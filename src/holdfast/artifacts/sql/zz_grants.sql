@@ -5,3 +5,5 @@ grant execute on function
 to holdfast_worker, holdfast_api;
 
 grant execute on function holdfast.needed_artifacts(bigint, text, integer) to holdfast_api, holdfast_readonly;
+
+grant execute on function holdfast.document_file(bigint, text) to holdfast_api, holdfast_readonly;

@@ -1,5 +1,5 @@
 """Every page, declared by being imported."""
 
-from holdfast.dashboard.pages import flow
+from holdfast.dashboard.pages import flow, job, jobs
 
-__all__ = ["flow"]
+__all__ = ["flow", "job", "jobs"]

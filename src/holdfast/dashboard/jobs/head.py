@@ -1,0 +1,90 @@
+"""The head of a job's page: whose document it is, where it stands, what happens next, what can be done."""
+
+from markupsafe import Markup
+
+from holdfast.dashboard.jobs.acts import act_button
+from holdfast.dashboard.jobs.table import percent_bar
+from holdfast.dashboard.markup import Content, link, tag
+from holdfast.dashboard.viewer import MAY_ONLY_LOOK
+from holdfast.dashboard.words import badge, count, moment, money, next_step
+from holdfast.engine.control import CANCEL, RESET, RETRY, Act
+from holdfast.engine.overview import Row
+
+FAR_BACK = 10_000
+
+
+def head(job: Row, *, may_act: bool) -> Markup:
+    """Everything about the job as a whole."""
+    document = job["document"]
+    return tag(
+        "section",
+        tag(
+            "div",
+            tag("h2", job["source_name"]),
+            badge(job["state"]),
+            percent_bar(job),
+            class_="title",
+        ),
+        tag("p", next_step(job["next"]), class_="next"),
+        tag("p", "This document was deleted ", moment(document["deleted_at"])) if document["deleted_at"] else None,
+        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in _facts(job)], class_="facts"),
+        tag("div", _acts(job, may_act=may_act), class_="acts"),
+        class_="card head",
+    )
+
+
+def why_not(job: Row, act: Act, *, may_act: bool) -> str | None:
+    """Why the act cannot be done to this job now; None: it can."""
+    if not may_act:
+        return MAY_ONLY_LOOK
+    if job["document"]["deleted_at"] is not None:
+        return "its document was deleted"
+    return None if job["state"] in act.states else f"a job that is {job['state']} cannot be {_DONE[act.name]}"
+
+
+_DONE = {"retry": "retried", "reset": "reset", "cancel": "cancelled"}
+
+
+def _facts(job: Row) -> list[tuple[str, Content]]:
+    document = job["document"]
+    facts: list[tuple[str, Content]] = [
+        ("Organisation", job["organisation"]),
+        ("Pipeline", f"{job['pipeline']} · {job['phase']}"),
+        ("Status", job["status"]),
+        ("Platform", job["platform"]),
+        ("Document", document["document_id"]),
+        ("Submitted", moment(job["submitted_at"])),
+    ]
+    if job["finished_at"]:
+        facts.append(("Ended", moment(job["finished_at"])))
+    if job["queue_position"] is not None:
+        facts.append(("In the queue", _place(job["queue_position"])))
+    facts.append(("Cost", money(job["total_cost_usd"])))
+    if job["retry_count"]:
+        facts.append(("Retries", f"{job['retry_count']} of {job['max_retries']}"))
+    if job["crash_count"]:
+        facts.append(("Workers lost over it", count(job["crash_count"])))
+    if document["duplicate_of"]:
+        facts.append(("Same content as", f"document {document['duplicate_of']}"))
+    if document["source_location"]:
+        facts.append(("Location", document["source_location"]))
+    return facts
+
+
+def _place(before: int) -> str:
+    if before > FAR_BACK:
+        return f"more than {count(FAR_BACK)} before it"
+    return "next" if before == 0 else f"{count(before)} before it"
+
+
+def _acts(job: Row, *, may_act: bool) -> Content:
+    document = job["document"]["document_id"]
+    gone = "its document was deleted already" if job["document"]["deleted_at"] else None
+    return [
+        act_button("Retry", "retry", disabled_because=why_not(job, RETRY, may_act=may_act)),
+        act_button("Cancel", "cancel", disabled_because=why_not(job, CANCEL, may_act=may_act), grave=True),
+        act_button("Reset", "reset", disabled_because=why_not(job, RESET, may_act=may_act), grave=True),
+        act_button("Delete document", "delete", disabled_because=gone if may_act else MAY_ONLY_LOOK, grave=True),
+        link(f"/documents/{document}/original", "Original", class_="take", download=True) if not gone else None,
+        link(f"/documents/{document}/text", "Text", class_="take", download=True) if not gone else None,
+    ]

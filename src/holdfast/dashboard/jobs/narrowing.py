@@ -1,0 +1,69 @@
+"""Which jobs a viewer looks at, as the address of the page says it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Self
+from urllib.parse import urlencode
+
+from holdfast.api.jobs import pairs
+from holdfast.engine.overview import JobFilter
+from holdfast.engine.selection import Selection
+
+# What only a list can be narrowed by: an act on many jobs takes a filter that the database can repeat batch by batch.
+ONLY_FOR_LOOKING = ("text", "status", "metadata")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """Every filter, None where it narrows nothing, and where the page begins."""
+
+    text: str | None = None
+    state: str | None = None
+    status: str | None = None
+    pipeline: str | None = None
+    phase: str | None = None
+    component: str | None = None
+    category: str | None = None
+    fingerprint: str | None = None
+    organisation: str | None = None
+    platform: str | None = None
+    metadata: str | None = None
+    cursor: str | None = None
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> Self:
+        """The inverse of `address`; what it does not know it leaves out."""
+        return cls(**{field.name: query.get(field.name, "").strip() or None for field in fields(cls)})
+
+    def given(self) -> dict[str, str]:
+        """The filters that narrow something, without the place in the list."""
+        return {name: value for name, value in asdict(self).items() if value is not None and name != "cursor"}
+
+    def address(self) -> str:
+        """Where the same can be seen again."""
+        said = {**self.given(), **({"cursor": self.cursor} if self.cursor else {})}
+        return "/jobs" + (f"?{urlencode(said)}" if said else "")
+
+    def changed(self, name: str, value: str | None) -> Self:
+        """Another filter; the list begins anew."""
+        return replace(self, **{name: (value or "").strip() or None, "cursor": None})
+
+    def at(self, cursor: str | None) -> Self:
+        """The same jobs, from another place in the list; None: from its beginning."""
+        return replace(self, cursor=cursor)
+
+    def filter(self) -> JobFilter:
+        """As the list is asked for. Metadata that is not written key=value raises InvalidInput."""
+        asked: JobFilter = {**self.given()}  # type: ignore[typeddict-item]
+        if self.metadata is not None:
+            asked["metadata"] = pairs([self.metadata])
+        return asked
+
+    def selection(self) -> Selection:
+        """As an act on all of them is asked for; see `only_for_looking`."""
+        given = self.given()
+        return Selection(**given) if given else Selection(everything=True)  # type: ignore[arg-type]
+
+    def only_for_looking(self) -> list[str]:
+        """The filters in use that no act on many can take."""
+        return [name for name in ONLY_FOR_LOOKING if name in self.given()]

@@ -1,0 +1,105 @@
+"""The life of a job, phase by phase: every attempt, the waits between them, and what is still to come."""
+
+from datetime import timedelta
+
+from markupsafe import Markup
+
+from holdfast.dashboard.jobs.acts import act_button
+from holdfast.dashboard.jobs.head import why_not
+from holdfast.dashboard.markup import tag
+from holdfast.dashboard.words import badge, duration, moment, money
+from holdfast.engine.control import RETRY
+from holdfast.engine.overview import Row
+
+WORTH_TELLING_SECONDS = 1.0
+ENDED = ("done", "cancelled", "deadletter")
+
+
+def timeline(job: Row, phases: list[Row], *, may_act: bool, tracebacks: bool) -> Markup:
+    """The phases of the job's pipeline in their order. Tracebacks are for operators."""
+    waits = _waits(job["attempts"])
+    longest = max((attempt["seconds"] for attempt in job["attempts"]), default=0.0)
+    names = [phase["name"] for phase in phases]
+    here = names.index(job["phase"]) if job["phase"] in names else len(names)
+    items = []
+    for place, phase in enumerate(phases):
+        own = [attempt for attempt in job["attempts"] if attempt["phase"] == phase["name"]]
+        if phase["retired"] and not own:
+            continue
+        drawn = [_attempt(one, waits[one["token"]], longest, tracebacks=tracebacks) for one in own]
+        coming = _coming(job) if place == here else []
+        again = place <= here and why_not(job, RETRY, may_act=may_act) is None
+        items.append(
+            _phase(phase["name"], [*drawn, *coming], condition=_condition(job, place - here, own), again=again)
+        )
+    return tag("section", tag("h2", "Phases"), tag("ol", items, class_="timeline"))
+
+
+def _phase(name: str, drawn: list[Markup], *, condition: str, again: bool) -> Markup:
+    button = act_button("Retry from here", "retry-from", phase=name) if again else None
+    attempts = drawn or [tag("p", "not reached yet", class_="faint")]
+    return tag("li", tag("div", tag("h3", name), button, class_="phase-head"), attempts, class_=condition)
+
+
+def _condition(job: Row, from_here: int, attempts: list[Row]) -> str:
+    """How a phase stands: passed, here, stopped or ahead."""
+    if from_here < 0 or job["state"] == "done":
+        return "passed" if attempts else "ahead"
+    if from_here > 0:
+        return "ahead"
+    return "stopped" if job["percent"] < 0 or job["state"] in ENDED else "here"
+
+
+def _waits(attempts: list[Row]) -> dict[int, timedelta | None]:
+    """How long the job waited before each attempt, by its token. Before the first, nothing is known."""
+    before = [None, *(attempt["ended_at"] for attempt in attempts)]
+    return {
+        attempt["token"]: attempt["started_at"] - ended if ended else None
+        for attempt, ended in zip(attempts, before, strict=False)
+    }
+
+
+def _attempt(attempt: Row, waited: timedelta | None, longest: float, *, tracebacks: bool) -> Markup:
+    width = max(1.0, 100 * attempt["seconds"] / longest) if longest else 1.0
+    bad = attempt["outcome"] in ("failed", "timeout", "lost")
+    bar = tag("span", tag("i", style=f"width:{width:.1f}%", class_="bad" if bad else None), class_="bar-track")
+    told = [
+        badge(attempt["outcome"]),
+        tag("span", _which(attempt), class_="faint"),
+        tag("span", moment(attempt["started_at"])),
+        tag("span", bar, tag("span", duration(attempt["seconds"]), class_="number"), class_="took"),
+        tag("span", money(attempt["cost_usd"]), class_="number") if attempt["cost_usd"] else None,
+    ]
+    wait = waited.total_seconds() if waited else 0.0
+    pause = tag("p", f"waited {duration(wait)}", class_="wait") if wait >= WORTH_TELLING_SECONDS else None
+    error = _error(attempt, tracebacks=tracebacks) if attempt["error"] else None
+    return tag("div", pause, tag("div", told, class_="attempt"), error)
+
+
+def _which(attempt: Row) -> str:
+    run = f", run {attempt['run']}" if attempt["run"] > 1 else ""
+    return f"attempt {attempt['attempt']}{run}"
+
+
+def _error(attempt: Row, *, tracebacks: bool) -> Markup:
+    error = attempt["error"]
+    kind = [attempt["category"], error.get("component"), error.get("error_code")]
+    trace = (error.get("details") or {}).get("traceback") if tracebacks else None
+    return tag(
+        "div",
+        tag("p", error.get("error"), class_="said"),
+        tag("p", " · ".join(part for part in kind if part), class_="faint"),
+        tag("details", tag("summary", "Traceback"), tag("pre", trace), id=f"trace-{attempt['token']}")
+        if trace
+        else None,
+        class_="failure",
+    )
+
+
+def _coming(job: Row) -> list[Markup]:
+    """What comes after the attempts of the phase where the job stands."""
+    if job["state"] in ("failed", "held") and job["retry_at"]:
+        return [tag("p", "tries again ", moment(job["retry_at"]), class_="wait")]
+    if job["state"] == "queued":
+        return [tag("p", "in the queue since ", moment(job["queued_at"]), class_="wait")]
+    return []
