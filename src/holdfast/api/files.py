@@ -43,7 +43,7 @@ async def sent_text(file: DocumentFile) -> StreamingResponse:
 
 
 async def _sent(file: DocumentFile, name: str, media_type: str) -> StreamingResponse:
-    """Breaks off where the content turns out to be damaged: no length is told, so that nobody takes it for the whole."""
+    """Breaks off where the content turns out to be damaged. No length is told, so that nobody takes it for whole."""
     await file.check()
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",

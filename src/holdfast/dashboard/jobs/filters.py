@@ -38,16 +38,16 @@ def put_up_filters(narrowing: Narrowing, pipelines: list[Row], *, is_operator: b
         choice("pipeline", "Pipeline", [pipeline["name"] for pipeline in pipelines])
         choice("phase", "Phase", [phase["name"] for phase in phases])
         choice("category", "Category", [str(category) for category in Category])
-    with ui.expansion("More filters", value=any(name in given for name in SELDOM)).classes("more").props("dense"):
-        with ui.element("div").classes("filters"):
-            choice("status", "Status", _statuses(pipelines))
-            choice("component", "Component", [phase["component"] for phase in phases])
-            words("platform", "Platform")
-            words("metadata", "Metadata", hint="key=value")
-            if is_operator:
-                words("organisation", "Organisation")
-            if "fingerprint" in given:
-                words("fingerprint", "Fingerprint of the failure")
+    folded = ui.expansion("More filters", value=any(name in given for name in SELDOM)).classes("more").props("dense")
+    with folded, ui.element("div").classes("filters"):
+        choice("status", "Status", _statuses(pipelines))
+        choice("component", "Component", [phase["component"] for phase in phases])
+        words("platform", "Platform")
+        words("metadata", "Metadata", hint="key=value")
+        if is_operator:
+            words("organisation", "Organisation")
+        if "fingerprint" in given:
+            words("fingerprint", "Fingerprint of the failure")
 
 
 def _statuses(pipelines: list[Row]) -> list[str]:

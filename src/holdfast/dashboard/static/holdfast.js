@@ -8,10 +8,15 @@
     return ago.format(Math.round(seconds / size), unit);
   };
 
+  const clock = (at) => {
+    const today = at.toDateString() === new Date().toDateString();
+    return at.toLocaleString(undefined, { timeStyle: "medium", ...(today ? {} : { dateStyle: "medium" }) });
+  };
+
   const tell = () => {
     for (const time of document.querySelectorAll("time[datetime]")) {
       const at = new Date(time.dateTime);
-      const said = relative((at - Date.now()) / 1000);
+      const said = time.dataset.as === "clock" ? clock(at) : relative((at - Date.now()) / 1000);
       if (time.textContent !== said) time.textContent = said;
       const exact = at.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
       if (time.title !== exact) time.title = exact;
@@ -32,6 +37,21 @@
     },
   };
 
+  // A panel that is drawn anew keeps what the viewer unfolded in it, and the place of their keyboard.
+  const unfolded = new Set();
+  let focused = null;
+  document.addEventListener("toggle", (event) => {
+    const { id, open, isConnected } = event.target;
+    if (id && isConnected) unfolded[open ? "add" : "delete"](id);
+  }, true);
+  document.addEventListener("focusin", (event) => { focused = event.target; });
+  const keep = () => {
+    for (const id of unfolded) document.querySelector(`details#${CSS.escape(id)}:not([open])`)?.setAttribute("open", "");
+    if (focused?.id && !focused.isConnected && document.activeElement === document.body) {
+      document.getElementById(focused.id)?.focus({ preventScroll: true });
+    }
+  };
+
   // g then a letter goes to a page, / to the field that filters it; never while something is typed.
   const pages = { f: "/", j: "/jobs", x: "/failures", m: "/money", h: "/health", s: "/search" };
   let went = 0;
@@ -47,7 +67,7 @@
 
   paint();
   scheme.addEventListener("change", paint);
-  new MutationObserver(tell).observe(document.documentElement, { childList: true, subtree: true });
+  new MutationObserver(() => { tell(); keep(); }).observe(document.documentElement, { childList: true, subtree: true });
   setInterval(tell, 1000);
   window.addEventListener("load", () => { paint(); tell(); });
 })();
