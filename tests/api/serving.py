@@ -1,6 +1,7 @@
 """The API as callers meet it: served on a free port of loopback, over a database and folders of the test's own."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import uvicorn
 from holdfast.access.keys import Scope
 from holdfast.api.server import build
 from holdfast.app import App, open_app
+from holdfast.artifacts.artifact import Artifact
 from holdfast.engine.queue import Queue
 from holdfast.settings import Settings
 from tests.engine.scenario import WORKER, Scenario
@@ -81,6 +83,16 @@ async def serving(dsn: str, home: Path, *, asks_for_keys: bool, **settings: Any)
         finally:
             server.should_exit = True
             await running
+
+
+async def keep(
+    served: Served, document_id: int, kind: str, content: bytes, *, organisation: str = "default"
+) -> Artifact:
+    """Have a document keep this content, as a phase would."""
+    artifact = served.app.assembly.store.put_bytes(organisation, content)
+    items = json.dumps([{"kind": kind, **artifact.to_json()}])
+    await served.app.database.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", document_id, items)
+    return artifact
 
 
 async def until(question: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.engine.queue import Submission, submit
 from holdfast.errors import CorruptInput
-from tests.api.serving import Served
+from tests.api.serving import Served, keep
 from tests.search.library import Library
 
 TELLTALE = "zanzibar"
@@ -99,7 +99,8 @@ async def theirs(guarded: Served) -> Theirs:
     await worker.fail_once("store", CorruptInput(f"{TELLTALE} is torn"))
     await Library(database).put(submitted.document_id, 0, f"The ferry to {TELLTALE} leaves at noon.")
     await database.execute("update holdfast.document set searchable_at = holdfast.clock()")
-    guarded.app.assembly.store.put_bytes("other", b"bytes of " + TELLTALE.encode())
+    await keep(guarded, submitted.document_id, "original", b"bytes of " + TELLTALE.encode(), organisation="other")
+    await keep(guarded, submitted.document_id, "text", b"text of " + TELLTALE.encode(), organisation="other")
     (delivery,) = await guarded.app.webhooks.deliveries()
     await database.execute("update holdfast.delivery set last_answer = $1", TELLTALE)
     await database.execute(
@@ -134,18 +135,24 @@ async def test_same_doors_show_it_to_its_owner(guarded: Served, theirs: Theirs) 
             told.add(ask.address)
     document, job = theirs.document_id, theirs.job_id
     assert told == {
-        *(f"/v1/documents/{document}", "/v1/jobs", f"/v1/jobs/{job}", f"/v1/jobs/{job}/events"),
-        *(
-            "/v1/search",
-            "/v1/admin/processing-status",
-            "/v1/events",
-            "/v1/worker/metrics",
-            "/v1/webhooks",
-            "/v1/alerts",
-        ),
-        *("/v1/admin/errors", "/v1/admin/failure-groups", "/v1/admin/top-failing", "/v1/admin/repeat-offenders"),
-        *(f"/v1/worker/runs/{document}/status",),
+        f"/v1/documents/{document}",
+        f"/v1/documents/{document}/original",
+        f"/v1/documents/{document}/text",
+        "/v1/jobs",
+        f"/v1/jobs/{job}",
+        f"/v1/jobs/{job}/events",
+        "/v1/search",
+        "/v1/events",
+        "/v1/alerts",
+        "/v1/webhooks",
         f"/v1/webhooks/{theirs.webhook_id}/deliveries",
+        "/v1/worker/metrics",
+        f"/v1/worker/runs/{document}/status",
+        "/v1/admin/processing-status",
+        "/v1/admin/errors",
+        "/v1/admin/failure-groups",
+        "/v1/admin/top-failing",
+        "/v1/admin/repeat-offenders",
     }
 
 

@@ -1,11 +1,14 @@
-"""What became of a document: its passages, and the beginning of its text."""
+"""What became of a document: its files, and its passages."""
 
 from markupsafe import Markup
 
+from holdfast.artifacts.document_file import DocumentFile
 from holdfast.dashboard.markup import Content, link, tag
-from holdfast.dashboard.words import count, nothing_yet
+from holdfast.dashboard.words import count, nothing_yet, size
 from holdfast.search.passages import Passage
 from holdfast.standard import Place
+
+SLACK_BYTES = 4  # of a character that was cut in two
 
 
 def passages_markup(job_id: int, passages: list[Passage], *, first: int, limit: int, chunks: int) -> Markup:
@@ -20,13 +23,20 @@ def passages_markup(job_id: int, passages: list[Passage], *, first: int, limit: 
     return tag("section", title, tag("ol", map(_passage, passages), class_="passages"), ways)
 
 
-def text_markup(beginning: str, *, is_whole: bool, download: str) -> Markup:
-    """The text as it was extracted, folded."""
-    rest = None if is_whole else tag("p", "This is its beginning: ", link(download, "take the whole", download=True))
-    return tag(
-        "section",
-        tag("details", tag("summary", "Extracted text"), tag("pre", beginning), rest, id="text"),
+def files_markup(document_id: int, original: DocumentFile | None, text: DocumentFile | None, beginning: str) -> Content:
+    """What can be taken away, and the beginning of the text, folded."""
+    taken = [
+        tag("li", link(f"/documents/{document_id}/{kind}", word, download=True), f" {size(file.artifact.size)}")
+        for kind, word, file in (("original", "Original", original), ("text", "Extracted text", text))
+        if file is not None
+    ]
+    if not taken:
+        return None
+    more = "" if text is None or len(beginning.encode()) + SLACK_BYTES >= text.artifact.size else "\n…"
+    read = (
+        tag("details", tag("summary", "Read the text"), tag("pre", beginning, more), id="text") if beginning else None
     )
+    return tag("section", tag("h2", "Files"), tag("div", tag("ul", taken, class_="taken"), read, class_="card"))
 
 
 def place_words(place: Place) -> str:

@@ -4,7 +4,7 @@ from markupsafe import Markup
 
 from holdfast.dashboard.jobs.acts import act_button
 from holdfast.dashboard.jobs.table import percent_bar
-from holdfast.dashboard.markup import Content, link, tag
+from holdfast.dashboard.markup import Content, tag
 from holdfast.dashboard.viewer import MAY_ONLY_LOOK
 from holdfast.dashboard.words import badge, count, moment, money, next_step
 from holdfast.engine.control import CANCEL, RESET, RETRY, Act
@@ -27,7 +27,7 @@ def head(job: Row, *, may_act: bool) -> Markup:
         ),
         tag("p", next_step(job["next"]), class_="next"),
         tag("p", "This document was deleted ", moment(document["deleted_at"])) if document["deleted_at"] else None,
-        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in _facts(job)], class_="facts"),
+        tag("dl", [_fact(name, value) for name, value in _facts(job)], class_="facts"),
         tag("div", _acts(job, may_act=may_act), class_="acts"),
         class_="card head",
     )
@@ -43,6 +43,10 @@ def why_not(job: Row, act: Act, *, may_act: bool) -> str | None:
 
 
 _DONE = {"retry": "retried", "reset": "reset", "cancel": "cancelled"}
+
+
+def _fact(name: str, value: Content) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", value), class_="wide" if name == "Location" else None)
 
 
 def _facts(job: Row) -> list[tuple[str, Content]]:
@@ -78,13 +82,10 @@ def _place(before: int) -> str:
 
 
 def _acts(job: Row, *, may_act: bool) -> Content:
-    document = job["document"]["document_id"]
     gone = "its document was deleted already" if job["document"]["deleted_at"] else None
     return [
         act_button("Retry", "retry", disabled_because=why_not(job, RETRY, may_act=may_act)),
         act_button("Cancel", "cancel", disabled_because=why_not(job, CANCEL, may_act=may_act), grave=True),
         act_button("Reset", "reset", disabled_because=why_not(job, RESET, may_act=may_act), grave=True),
         act_button("Delete document", "delete", disabled_because=gone if may_act else MAY_ONLY_LOOK, grave=True),
-        link(f"/documents/{document}/original", "Original", class_="take", download=True) if not gone else None,
-        link(f"/documents/{document}/text", "Text", class_="take", download=True) if not gone else None,
     ]

@@ -9,8 +9,8 @@ from holdfast.dashboard.words import NOTHING, badge, moment, money, next_step
 from holdfast.engine.overview import Row
 
 SHORT = 90
-HEADS = ("State", "Document", "Progress", "Retries", "Last error", "Cost", "When", "What happens next")
-NUMBERS = {"Retries", "Cost"}
+HEADS = ("State", "Document", "Progress", "Last error", "Cost", "Submitted", "What happens next")
+NUMBERS = {"Cost"}
 
 
 def job_table(jobs: list[Row], *, ticked: Collection[int], may_act: bool) -> Markup:
@@ -49,8 +49,7 @@ def _row(job: Row, *, ticked: bool, may_act: bool) -> Markup:
         tick,
         tag("td", badge(job["state"])),
         tag("td", _document(job), class_="document"),
-        tag("td", percent_bar(job)),
-        tag("td", _retries(job), class_="number"),
+        tag("td", percent_bar(job), _retries(job), class_="progress"),
         tag("td", _error(job["last_error"]), class_="error"),
         tag("td", money(job["total_cost_usd"]), class_="number"),
         tag("td", _when(job)),
@@ -71,17 +70,20 @@ def _tick(job: int | str, name: str, *, checked: bool) -> Markup:
 
 
 def _document(job: Row) -> Content:
+    # A job that is done is in no phase any more.
+    phase = [] if job["state"] == "done" else [job["phase"]]
+    where = dict.fromkeys([job["pipeline"], *phase, job["status"]])
     return [
         link(f"/jobs/{job['job_id']}", job["source_name"], class_="name"),
-        tag("span", f"{job['pipeline']} · {job['phase']} · {job['status']}", class_="faint"),
+        tag("span", " · ".join(where), class_="faint"),
     ]
 
 
-def _retries(job: Row) -> str:
+def _retries(job: Row) -> Content:
     if not job["retry_count"]:
-        return NOTHING
-    most = job["max_retries"]
-    return f"{job['retry_count']} of {most}" if most else str(job["retry_count"])
+        return None
+    most = f" of {job['max_retries']}" if job["max_retries"] else ""
+    return tag("span", f"{job['retry_count']}{most} retries", class_="faint")
 
 
 def _error(error: Row | None) -> Content:
@@ -94,6 +96,6 @@ def _error(error: Row | None) -> Content:
 def _when(job: Row) -> Content:
     ended = job["finished_at"]
     return [
-        tag("span", "in ", moment(job["submitted_at"])),
+        tag("span", moment(job["submitted_at"])),
         tag("span", "ended ", moment(ended), class_="faint") if ended else None,
     ]

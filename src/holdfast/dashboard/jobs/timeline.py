@@ -32,13 +32,14 @@ def timeline(job: Row, phases: list[Row], *, may_act: bool, tracebacks: bool) ->
         items.append(
             _phase(phase["name"], [*drawn, *coming], condition=_condition(job, place - here, own), again=again)
         )
-    return tag("section", tag("h2", "Phases"), tag("ol", items, class_="timeline"))
+    return tag("section", tag("h2", "Phases"), tag("ol", items, class_="card timeline"))
 
 
 def _phase(name: str, drawn: list[Markup], *, condition: str, again: bool) -> Markup:
     button = act_button("Retry from here", "retry-from", phase=name) if again else None
     attempts = drawn or [tag("p", "not reached yet", class_="faint")]
-    return tag("li", tag("div", tag("h3", name), button, class_="phase-head"), attempts, class_=condition)
+    named = tag("div", tag("h3", name), button, class_="phase-name")
+    return tag("li", named, tag("div", attempts), class_=condition)
 
 
 def _condition(job: Row, from_here: int, attempts: list[Row]) -> str:
@@ -68,7 +69,7 @@ def _attempt(attempt: Row, waited: timedelta | None, longest: float, *, tracebac
         tag("span", _which(attempt), class_="faint"),
         tag("span", moment(attempt["started_at"])),
         tag("span", bar, tag("span", duration(attempt["seconds"]), class_="number"), class_="took"),
-        tag("span", money(attempt["cost_usd"]), class_="number") if attempt["cost_usd"] else None,
+        tag("span", money(attempt["cost_usd"]), class_="number"),
     ]
     wait = waited.total_seconds() if waited else 0.0
     pause = tag("p", f"waited {duration(wait)}", class_="wait") if wait >= WORTH_TELLING_SECONDS else None

@@ -1,5 +1,8 @@
 """Job: the whole life of one document on its way, what it became, and what can be done about it."""
 
+from collections.abc import Awaitable
+from typing import TypeVar
+
 from fastapi import Request
 from markupsafe import Markup
 from nicegui import ui
@@ -8,7 +11,7 @@ from holdfast.api.jobs import Id
 from holdfast.dashboard.asking import told
 from holdfast.dashboard.frame import framed
 from holdfast.dashboard.jobs.acts import act_on_many, delete_document, retry_from
-from holdfast.dashboard.jobs.content import passages_markup, text_markup
+from holdfast.dashboard.jobs.content import files_markup, passages_markup
 from holdfast.dashboard.jobs.family import acts_markup, family, warnings_markup
 from holdfast.dashboard.jobs.head import head
 from holdfast.dashboard.jobs.timeline import timeline
@@ -23,6 +26,8 @@ ACTS_SHOWN = 50
 PASSAGES_SHOWN = 10
 TEXT_BYTES = 20_000
 SLOW_SECONDS = 5.0
+
+T = TypeVar("T")
 
 
 @ui.page("/jobs/{job_id}", title="Job · Holdfast")
@@ -90,14 +95,18 @@ class _Look:
         passages = await app.passages(document_id, first=first, limit=PASSAGES_SHOWN)
         known = await app.knowledge([document_id])
         drawn = passages_markup(self._job_id, passages, first=first, limit=PASSAGES_SHOWN, chunks=known.chunks)
-        return [await self._text(document_id), drawn]
+        return [await self._files(document_id), drawn]
 
-    async def _text(self, document_id: int) -> Content:
-        try:
-            file = await self._viewer.app.text(document_id)
-            beginning = await file.beginning(TEXT_BYTES)
-        except (NotFound, StorageUnavailable):
-            return None  # not extracted yet, or not to be had now; the rest of the page can be read without it
-        is_whole = file.artifact.size <= TEXT_BYTES
-        text = beginning.decode("utf-8", "ignore")
-        return text_markup(text, is_whole=is_whole, download=f"/documents/{document_id}/text")
+    async def _files(self, document_id: int) -> Content:
+        app = self._viewer.app
+        original, text = await _if_there(app.original(document_id)), await _if_there(app.text(document_id))
+        beginning = await _if_there(text.beginning(TEXT_BYTES)) if text else None
+        return files_markup(document_id, original, text, (beginning or b"").decode("utf-8", "ignore"))
+
+
+async def _if_there(asked: Awaitable[T]) -> T | None:
+    """None for what is not made yet, or cannot be had now: the rest of the page can be read without it."""
+    try:
+        return await asked
+    except (NotFound, StorageUnavailable):
+        return None
