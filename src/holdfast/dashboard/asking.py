@@ -34,7 +34,7 @@ async def told(act: Callable[[], Awaitable[str | None]]) -> None:
 
 async def shown(title: str, content: Markup) -> None:
     """What the viewer should read before going on, until it is closed."""
-    with ui.dialog() as dialog, ui.card().classes("ask").props('role="dialog"'):
+    with ui.dialog() as dialog, ui.card().classes("ask"):
         ui.label(title).classes("question")
         ui.html(content, sanitize=False)
         with ui.row().classes("answers"):
