@@ -15,7 +15,7 @@ async def confirmed(question: str, explanation: Markup | str, *, verb: str) -> b
         ui.label(question).classes("question")
         ui.html(str(explanation), sanitize=not isinstance(explanation, Markup))
         with ui.row().classes("answers"):
-            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat autofocus")
+            ui.button("Go back", on_click=lambda: dialog.submit(False)).props("flat autofocus")
             ui.button(verb, on_click=lambda: dialog.submit(True)).props("unelevated color=primary")
     answer = await dialog
     dialog.delete()

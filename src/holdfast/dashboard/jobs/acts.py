@@ -16,9 +16,9 @@ from holdfast.engine.selection import Selection
 from holdfast.publish.removal import Receipt
 
 MEANING = {
-    "retry": "They are queued again where they failed; phases that finished are kept.",
-    "reset": "They start over from their first phase: everything is done, and paid for, again.",
-    "cancel": "They end, waiting or running. What they finished is kept.",
+    "retry": "Each is queued again where it failed; phases that finished are kept.",
+    "reset": "Each starts over from its first phase: everything is done, and paid for, again.",
+    "cancel": "Each ends, waiting or running; what it finished is kept.",
 }
 
 

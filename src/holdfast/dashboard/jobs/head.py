@@ -53,7 +53,8 @@ def _facts(job: Row) -> list[tuple[str, Content]]:
     document = job["document"]
     facts: list[tuple[str, Content]] = [
         ("Organisation", job["organisation"]),
-        ("Pipeline", f"{job['pipeline']} · {job['phase']}"),
+        ("Pipeline", job["pipeline"]),
+        ("Phase", job["phase"]),
         ("Status", job["status"]),
         ("Platform", job["platform"]),
         ("Document", document["document_id"]),

@@ -39,7 +39,7 @@ def _group(group: Meeting) -> Markup:
     stays: Content = None if group.would_change else tag("span", " stays as it is", class_="faint")
     return tag(
         "tr",
-        tag("td", f"{group.pipeline} · {group.phase}"),
+        tag("td", f"{group.pipeline} · {group.phase}", class_="line"),
         tag("td", badge(group.state), stays),
         tag("td", group.category or NOTHING),
         tag("td", count(group.jobs), class_="number"),

@@ -64,12 +64,12 @@ def _attempt(attempt: Row, waited: timedelta | None, longest: float, *, tracebac
     width = max(1.0, 100 * attempt["seconds"] / longest) if longest else 1.0
     bad = attempt["outcome"] in ("failed", "timeout", "lost")
     bar = tag("span", tag("i", style=f"width:{width:.1f}%", class_="bad" if bad else None), class_="bar-track")
+    figures = (duration(attempt["seconds"]), money(attempt["cost_usd"]))
     told = [
         badge(attempt["outcome"]),
         tag("span", _which(attempt), class_="faint"),
         tag("span", moment(attempt["started_at"])),
-        tag("span", bar, tag("span", duration(attempt["seconds"]), class_="number"), class_="took"),
-        tag("span", money(attempt["cost_usd"]), class_="number"),
+        tag("span", bar, [tag("span", figure, class_="number") for figure in figures], class_="took"),
     ]
     wait = waited.total_seconds() if waited else 0.0
     pause = tag("p", f"waited {duration(wait)}", class_="wait") if wait >= WORTH_TELLING_SECONDS else None

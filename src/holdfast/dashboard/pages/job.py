@@ -30,9 +30,10 @@ SLOW_SECONDS = 5.0
 T = TypeVar("T")
 
 
-@ui.page("/jobs/{job_id}", title="Job · Holdfast")
+@ui.page("/jobs/{job_id}")
 async def job(request: Request, job_id: Id, passage: int = 0) -> None:
     """The page."""
+    ui.page_title(f"Job {job_id} · Holdfast")
     with framed(request, "/jobs", heading=f"Job {job_id}") as viewer:
         look = _Look(viewer, job_id, first_passage=max(0, passage))
         await Panel(look.life).on_act(look.pressed).show()
