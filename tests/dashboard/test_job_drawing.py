@@ -151,8 +151,7 @@ def test_address_says_what_is_looked_at() -> None:
 def test_all_that_match_are_chosen_by_the_same_filters() -> None:
     assert Narrowing(state="failed", phase="extract").selection() == Selection(state="failed", phase="extract")
     assert Narrowing().selection() == Selection(everything=True)
-    assert Narrowing(text="torn", state="failed").only_for_looking() == ["text"]
-    assert Narrowing(metadata="ward=7").filter() == {"metadata": {"ward": "7"}}
+    assert Narrowing(text="torn", metadata="ward=7").selection() == Selection(text="torn", metadata={"ward": "7"})
     with pytest.raises(InvalidInput):
         Narrowing(metadata="ward").filter()
 

@@ -95,7 +95,6 @@ async def test_many_are_paged_filtered_and_mended_at_once(dsn: str, tmp_path: Pa
             await page.get_by_label("Name or number").fill("torn")
             await expect(rows).to_have_count(3)
             assert "text=torn" in page.url
-            await expect(page.get_by_role("button", name="Retry")).to_be_disabled()
             await page.get_by_label(f"Tick job {failed[0]}").check()
             await page.get_by_role("button", name="Cancel").click()
             await page.get_by_role("button", name="Cancel 1 job").click()

@@ -102,6 +102,27 @@ async def test_retry_by_filter_touches_only_what_matches(scenario: Scenario, con
     assert (await scenario.job(other[0]))["state"] == "failed"
 
 
+@pytest.mark.parametrize(
+    "narrowed", [{"text": "gate harb"}, {"metadata": {"ward": "7"}}, {"text": "harbour-gate", "state": "failed"}]
+)
+async def test_retry_by_what_the_document_is_touches_only_such_jobs(
+    scenario: Scenario, control: Control, narrowed: dict[str, Any]
+) -> None:
+    meant = await _failed(scenario, 2, source_name="harbour-gate.pdf", metadata={"ward": "7"})
+    await _failed(scenario, 1, source_name="harbour.pdf", metadata={"ward": "8"})
+
+    assert (await control.retry(Selection(**narrowed))).ids == {"queued": meant}
+
+
+async def test_retry_by_a_number_or_a_status_touches_only_such_jobs(scenario: Scenario, control: Control) -> None:
+    first, second = await _failed(scenario, 2)
+    await scenario.submit_one()
+
+    assert (await control.retry(Selection(text=str(first)))).ids == {"queued": [first]}
+    status = (await scenario.job(second))["status"]
+    assert (await control.retry(Selection(status=status))).ids == {"queued": [second]}
+
+
 async def test_retry_by_filter_leaves_cancelled_jobs_unless_named(scenario: Scenario, control: Control) -> None:
     job = await scenario.submit_one()
     await control.cancel(Selection(ids=(job.job_id,)))

@@ -122,6 +122,8 @@ VERBS = (
     _matching('{"state": "failed", "component": "enrich"}'),
     _matching('{"state": "failed", "retryable": "true"}'),
     _matching('{"state": "failed", "fingerprint": "nothing"}'),
+    _matching('{"state": "failed", "text": "nowhere"}'),
+    _matching('{"state": "failed", "metadata": {"batch": 7}}'),
     _matching(f'{{"state": "deadletter", "fingerprint": "{ONE_CAUSE}"}}'),
 )
 

@@ -1,8 +1,9 @@
 """Which jobs an operator means: named by id, by a filter, or all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from holdfast.engine.attempt import Json
 from holdfast.errors import InvalidInput
 
 
@@ -15,12 +16,15 @@ class Selection:
 
     ids: tuple[int, ...] = ()
     state: str | None = None
+    status: str | None = None
     pipeline: str | None = None
     phase: str | None = None
     component: str | None = None
     category: str | None = None
     organisation: str | None = None
     platform: str | None = None
+    metadata: Mapping[str, Json] | None = None
+    text: str | None = None
     retryable: bool | None = None
     fingerprint: str | None = None
     everything: bool = False
@@ -35,12 +39,15 @@ class Selection:
         """What the jobs have in common, as the database's filters name it."""
         named = {
             "state": self.state,
+            "status": self.status,
             "pipeline": self.pipeline,
             "phase": self.phase,
             "component": self.component,
             "category": self.category,
             "organisation": self.organisation,
             "platform": self.platform,
+            "metadata": self.metadata,
+            "text": self.text,
             "retryable": self.retryable,
             "fingerprint": self.fingerprint,
         }

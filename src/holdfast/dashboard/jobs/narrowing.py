@@ -9,9 +9,6 @@ from holdfast.api.jobs import pairs
 from holdfast.engine.overview import JobFilter
 from holdfast.engine.selection import Selection
 
-# What only a list can be narrowed by: an act on many jobs takes a filter that the database can repeat batch by batch.
-ONLY_FOR_LOOKING = ("text", "status", "metadata")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:
@@ -60,10 +57,6 @@ class Narrowing:
         return asked
 
     def selection(self) -> Selection:
-        """As an act on all of them is asked for; see `only_for_looking`."""
-        given = self.given()
+        """As an act on all of them is asked for."""
+        given = self.filter()
         return Selection(**given) if given else Selection(everything=True)  # type: ignore[arg-type]
-
-    def only_for_looking(self) -> list[str]:
-        """The filters in use that no act on many can take."""
-        return [name for name in ONLY_FOR_LOOKING if name in self.given()]

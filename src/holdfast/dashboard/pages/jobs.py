@@ -80,11 +80,9 @@ class _Look:
     def _acts(self, found: list[Row]) -> Content:
         if not found:
             return None
-        number, unfit = len(self._ticked), self.narrowing.only_for_looking()
+        number = len(self._ticked)
         whom = f"{number} ticked:" if number else "All that match:"
         because = None if self._viewer.may_act else MAY_ONLY_LOOK
-        if because is None and unfit and not number:
-            because = f"many at once cannot be chosen by {', '.join(unfit)}: tick the jobs, or choose them otherwise"
         buttons = [
             act_button(act.capitalize(), act, disabled_because=because, grave=act != "retry")
             for act in ("retry", "cancel", "reset")
