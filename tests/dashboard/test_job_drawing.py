@@ -96,6 +96,13 @@ def test_timeline_shows_waits_bars_in_proportion_and_what_is_not_reached() -> No
     assert drawn.count("not reached yet") == 1
 
 
+def test_an_attempt_that_was_given_back_is_no_failure() -> None:
+    given_back = _attempt("extract", 2, began=61, seconds=4, outcome="released", error="2 members are under way")
+    drawn = timeline(_job(attempts=[given_back]), PHASES, may_act=True, tracebacks=True)
+    assert "2 members are under way" in drawn
+    assert 'class="failure"' not in drawn
+
+
 def test_tracebacks_are_for_operators() -> None:
     assert "secret.py" in timeline(_job(), PHASES, may_act=True, tracebacks=True)
     assert "secret.py" not in timeline(_job(), PHASES, may_act=True, tracebacks=False)
@@ -111,7 +118,7 @@ def test_a_job_that_is_done_cannot_be_retried_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "said"), [(0, "next"), (41, "41 before it"), (10_001, "more than 10,000 before it")]
+    ("before", "said"), [(0, "none before it"), (41, "41 before it"), (10_001, "more than 10,000 before it")]
 )
 def test_place_in_the_queue_is_said(before: int, said: str) -> None:
     assert f"<dd>{said}</dd>" in head(_job(state="queued", percent=5, queue_position=before), may_act=True)

@@ -54,12 +54,13 @@ def _facts(job: Row) -> list[tuple[str, Content]]:
     facts: list[tuple[str, Content]] = [
         ("Organisation", job["organisation"]),
         ("Pipeline", job["pipeline"]),
-        ("Phase", job["phase"]),
         ("Status", job["status"]),
         ("Platform", job["platform"]),
         ("Document", document["document_id"]),
         ("Submitted", moment(job["submitted_at"])),
     ]
+    if job["state"] != "done":  # then it is in no phase any more
+        facts.insert(2, ("Phase", job["phase"]))
     if job["finished_at"]:
         facts.append(("Ended", moment(job["finished_at"])))
     if job["queue_position"] is not None:
@@ -79,7 +80,7 @@ def _facts(job: Row) -> list[tuple[str, Content]]:
 def _place(before: int) -> str:
     if before > FAR_BACK:
         return f"more than {count(FAR_BACK)} before it"
-    return "next" if before == 0 else f"{count(before)} before it"
+    return f"{count(before)} before it" if before else "none before it"
 
 
 def _acts(job: Row, *, may_act: bool) -> Content:

@@ -24,10 +24,10 @@ def job_table(jobs: list[Row], *, ticked: Collection[int], may_act: bool) -> Mar
 
 
 def percent_bar(job: Row) -> Content:
-    """How far it is; -1 says that it gets no further without help."""
+    """How far it is; of one that failed, whether it goes on by itself."""
     percent, state = job["percent"], job["state"]
     if percent < 0:
-        return tag("span", "stopped", class_="faint")
+        return tag("span", "waits" if job["retry_at"] else "stopped", class_="faint")
     bar = tag("i", style=f"width:{percent}%", class_="bad" if state == "cancelled" else None)
     track = tag(
         "span", bar, class_="bar-track", role="progressbar", aria_valuenow=percent, aria_label="per cent of the way"

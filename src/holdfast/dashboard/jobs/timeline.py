@@ -12,6 +12,7 @@ from holdfast.engine.control import RETRY
 from holdfast.engine.overview import Row
 
 WORTH_TELLING_SECONDS = 1.0
+NO_FAILURE = ("released", "cancelled")
 ENDED = ("done", "cancelled", "deadletter")
 
 
@@ -84,6 +85,8 @@ def _which(attempt: Row) -> str:
 
 def _error(attempt: Row, *, tracebacks: bool) -> Markup:
     error = attempt["error"]
+    if attempt["outcome"] in NO_FAILURE:
+        return tag("p", error.get("error"), class_="wait")
     kind = [attempt["category"], error.get("component"), error.get("error_code")]
     trace = (error.get("details") or {}).get("traceback") if tracebacks else None
     return tag(

@@ -52,7 +52,7 @@ class _Look:
         """Where it stands, and how it came there."""
         found, overview = await self._job(), self._viewer.app.overview
         pipelines = await self._viewer.shared.get(("pipelines", self._viewer.organisation), overview.pipelines)
-        (phases,) = (one["phases"] for one in pipelines if one["name"] == found["pipeline"])
+        phases = next((one["phases"] for one in pipelines if one["name"] == found["pipeline"]), [])
         may_act = self._viewer.may_act
         drawn = timeline(found, phases, may_act=may_act, tracebacks=self._viewer.is_operator)
         return join([head(found, may_act=may_act), drawn, acts_markup(await overview.audit(ACTS_SHOWN, self._job_id))])
@@ -88,7 +88,9 @@ class _Look:
         parent = document["parent_id"]
         parents = (await overview.pipeline_of(parent))["jobs"] if parent else []
         own_ids = {one["job_id"] for one in own}
-        parts = [one for one in await overview.family([self._job_id]) if one["job_id"] not in own_ids]
+        key = ("family", self._viewer.organisation, self._job_id)
+        related = await self._viewer.shared.get(key, lambda: overview.family([self._job_id]), seconds=SLOW_SECONDS)
+        parts = [one for one in related if one["job_id"] not in own_ids]
         return family([one for one in own if one["job_id"] != self._job_id], parents, parts)
 
     async def _content(self, document_id: int) -> Content:
