@@ -23,6 +23,7 @@ SEARCHING = {
 }
 READING = SEARCHING | {
     "clock",
+    "document_file",
     "fingerprint",
     "jobs_of",
     "matching_jobs",

@@ -52,7 +52,7 @@ class _Look:
         """Where it stands, and how it came there."""
         found, overview = await self._job(), self._viewer.app.overview
         pipelines = await self._viewer.shared.get(("pipelines", self._viewer.organisation), overview.pipelines)
-        phases = next((one["phases"] for one in pipelines if one["name"] == found["pipeline"]), [])
+        phases: list[Row] = next((one["phases"] for one in pipelines if one["name"] == found["pipeline"]), [])
         may_act = self._viewer.may_act
         drawn = timeline(found, phases, may_act=may_act, tracebacks=self._viewer.is_operator)
         return join([head(found, may_act=may_act), drawn, acts_markup(await overview.audit(ACTS_SHOWN, self._job_id))])
