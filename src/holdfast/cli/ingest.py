@@ -48,7 +48,7 @@ def ingest(
     """
     with reported(as_json=as_json):
         from holdfast.cli.request import Request
-        from holdfast.cli.submissions import metadata_of
+        from holdfast.engine.metadata import metadata_of
 
         request = Request(
             sources=tuple(sources),

@@ -44,7 +44,7 @@ def jobs(
 ) -> None:
     """List jobs, those of the newest documents first."""
     with reported(as_json=as_json):
-        from holdfast.cli.submissions import metadata_of
+        from holdfast.engine.metadata import metadata_of
 
         metadata = metadata_of(meta or ())
     narrowed: JobFilter = {

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.columns import count, plain
 from holdfast.cli.formats import text
 from holdfast.cli.output import emit, print_table
+from holdfast.search.showing import part, place
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 INDENT = 3
-LONGEST = 700
-AROUND = 120
 ENTITIES = (
     plain("ENTITY", "name"),
     plain("KIND", "kind"),
@@ -30,35 +29,6 @@ def print_passages(found: dict[str, Any]) -> None:
         emit(*([""] if number > 1 else []), _title(number, hit), _passage(hit), _why(hit))
     if found["graph"]:
         _print_graph(found["graph"])
-
-
-def place(where: dict[str, Any]) -> str:
-    """Where a passage stands, in words: `page 3`, `12:05-12:40, Harbour master`."""
-    parts = [_numbers("page", where.get("pages", [])), _numbers("slide", where.get("slides", []))]
-    if sheets := where.get("sheets"):
-        parts.append(f"sheet {', '.join(sheets)}")
-    if seconds := where.get("seconds"):
-        parts.append("-".join(clock(second) for second in seconds))
-    if speakers := where.get("speakers"):
-        parts.append(", ".join(speakers))
-    if heading := where.get("heading"):
-        parts.append(" > ".join(heading))
-    return " · ".join(part for part in parts if part)
-
-
-def clock(seconds: float) -> str:
-    """`12:05`, or `1:02:05` when there are hours."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _numbers(name: str, numbers: list[int]) -> str:
-    if not numbers:
-        return ""
-    if len(numbers) == 1:
-        return f"{name} {numbers[0]}"
-    return f"{name}s {numbers[0]}-{numbers[-1]}"
 
 
 def _title(number: int, hit: dict[str, Any]) -> "RenderableType":
@@ -81,24 +51,9 @@ def _passage(hit: dict[str, Any]) -> "RenderableType":
     passage = Text("".join(c if c.isprintable() or c == "\n" else " " for c in whole), overflow="fold")
     for begin, end in hit["highlights"]:
         passage.stylize("bold yellow", begin, end)
-    start, end = _part(whole, hit["highlights"])
+    start, end = part(whole, hit["highlights"])
     cut = ("…" if start else "", passage[start:end], "…" if end < len(whole) else "")
     return Padding(Text.assemble(*cut), (0, 0, 0, INDENT), expand=False)
-
-
-def _part(passage: str, highlights: list[tuple[int, int]]) -> tuple[int, int]:
-    """From where to where it is worth reading: around the first word that was found, and whole words only."""
-    if len(passage) <= LONGEST:
-        return 0, len(passage)
-    first = highlights[0][0] if highlights else 0
-    start = max(0, min(first - AROUND, len(passage) - LONGEST))
-    end = min(len(passage), start + LONGEST)
-    if start:
-        start = passage.find(" ", start, first) + 1 or start
-    if end < len(passage):
-        last = passage.rfind(" ", first, end)
-        end = end if last < 0 else last
-    return start, end
 
 
 def _why(hit: dict[str, Any]) -> "RenderableType":

@@ -48,7 +48,7 @@ def search(
     the heading, the slide, the sheet or the minute.
     """
     with reported(as_json=as_json):
-        from holdfast.cli.submissions import metadata_of
+        from holdfast.engine.metadata import metadata_of
 
         metadata = metadata_of(meta or ()) or None
 

@@ -1,4 +1,4 @@
-"""Reads submissions as people and programs write them: key=value pairs and JSON lines."""
+"""Reads submissions as programs write them: JSON lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -12,17 +12,6 @@ from holdfast.errors import InvalidInput
 
 LINES_PER_BATCH = 1000
 FIELDS = tuple(field.name for field in fields(Submission))
-
-
-def metadata_of(pairs: Iterable[str]) -> dict[str, Json]:
-    """Metadata from `key=value` pairs; values are text."""
-    metadata: dict[str, Json] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not key or not equals:
-            raise InvalidInput(f'"{pair}" is no metadata: write it as key=value')
-        metadata[key] = value
-    return metadata
 
 
 def json_of(text: str) -> Json:

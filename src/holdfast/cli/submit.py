@@ -61,7 +61,8 @@ def submit(
         _submit_lines(pipeline, file, organisation=org, as_json=as_json)
         return
     with reported(as_json=as_json):
-        from holdfast.cli.submissions import json_of, metadata_of
+        from holdfast.cli.submissions import json_of
+        from holdfast.engine.metadata import metadata_of
         from holdfast.engine.queue import Submission
 
         if not org:

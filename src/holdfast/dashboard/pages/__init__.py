@@ -1,5 +1,5 @@
 """Every page, declared by being imported."""
 
-from holdfast.dashboard.pages import flow, job, jobs
+from holdfast.dashboard.pages import document, flow, health, job, jobs, search
 
-__all__ = ["flow", "job", "jobs"]
+__all__ = ["document", "flow", "health", "job", "jobs", "search"]
