@@ -4,12 +4,10 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from holdfast.chunk.context import PATH_MARK
 from holdfast.dashboard.markup import Content, link, tag
 from holdfast.search.hit import Hit, Why
 from holdfast.search.showing import part, place
-
-HEADINGS = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
-"""What stands between headings in a context."""
 
 
 def passages(hits: Iterable[Hit]) -> Markup:
@@ -48,7 +46,7 @@ def _passage(hit: Hit) -> Markup:
 
 def _says_more(hit: Hit) -> bool:
     """Whether the context is more than the title and the headings, which are shown anyway."""
-    return hit.context not in ("", hit.title, HEADINGS.join(hit.place.heading))
+    return hit.context not in ("", hit.title, PATH_MARK.join(hit.place.heading))
 
 
 def _why(why: Why) -> str:
