@@ -20,7 +20,7 @@ PAGES = {
     "/search": "Search",
 }
 FOR_OPERATORS = frozenset({"/money", "/health"})
-RECHECK_SECONDS = 15.0
+RECHECK_SECONDS = 5.0
 HEAD = """
 <link rel="stylesheet" href="/dashboard/holdfast.css">
 <script src="/dashboard/holdfast.js"></script>

@@ -46,7 +46,7 @@ def _growth(row: Row) -> Content:
 
 
 WORKERS = (
-    Column("Worker", lambda row: tag("span", row["worker_id"], class_="mono")),
+    Column("Worker", lambda row: tag("span", row["worker_id"], class_="mono"), "name"),
     Column("Condition", lambda row: badge(row["condition"])),
     Column("Host", lambda row: f"{row['host']}, process {row['pid']}"),
     Column("In hand", lambda row: count(row["working"]), "number"),
@@ -59,12 +59,12 @@ STUCK = (
     Column("Job", lambda row: link(f"/jobs/{row['job_id']}", row["job_id"])),
     Column("Document", lambda row: row["source_name"], "wide"),
     Column("Organisation", lambda row: row["organisation"]),
-    Column("Phase", lambda row: f"{row['pipeline']} · {row['phase']}"),
+    Column("Phase", lambda row: f"{row['pipeline']} · {row['phase']}", "name"),
     Column("Without progress", lambda row: duration(row["minutes"] * 60), "number"),
     Column("Worker", lambda row: tag("span", row["worker_id"], class_="mono")),
 )
 BACKLOG = (
-    Column("Phase", lambda row: f"{row['pipeline']} · {row['phase']}"),
+    Column("Phase", lambda row: f"{row['pipeline']} · {row['phase']}", "name"),
     Column("Queued", lambda row: count(row["queued"]), "number"),
     Column("Oldest waits", lambda row: duration(row["oldest_queued_seconds"]), "number"),
     Column("Arrived", lambda row: count(row["arrived_last_hour"]), "number"),

@@ -11,7 +11,7 @@ from holdfast.engine.overview import Row
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind` is how its cells look: number stands to the right, wide has room for a sentence."""
+    """`kind` is how its cells look: number stands to the right, name stays on one line, wide has room."""
 
     title: str
     cell: Callable[[Row], Content]

@@ -1,5 +1,5 @@
 """Every page, declared by being imported."""
 
-from holdfast.dashboard.pages import document, flow, health, job, jobs, search
+from holdfast.dashboard.pages import document, failures, flow, health, job, jobs, money, search
 
-__all__ = ["document", "flow", "health", "job", "jobs", "search"]
+__all__ = ["document", "failures", "flow", "health", "job", "jobs", "money", "search"]
