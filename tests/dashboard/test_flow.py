@@ -5,14 +5,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.dashboard.chromium import PHONE, looking
 from tests.dashboard.conftest import Dashboard
-
-
-async def _upload(dashboard: Dashboard, name: str, text: str) -> int:
-    async with httpx2.AsyncClient(base_url=dashboard.url) as client:
-        answer = await client.post("/v1/documents", files={"file": (name, text.encode())})
-        assert answer.status_code == 202, answer.text
-        job: int = answer.json()["job_id"]
-        return job
+from tests.dashboard.sending import upload
 
 
 async def test_an_upload_goes_through_every_phase_while_the_page_is_open(dashboard: Dashboard, page: Page) -> None:
@@ -20,13 +13,13 @@ async def test_an_upload_goes_through_every_phase_while_the_page_is_open(dashboa
     published = page.locator("li.phase", has=page.get_by_role("heading", name="publish"))
     await expect(published.locator("title")).to_have_text("0 completed, 0 failed in 15 minutes")
 
-    await _upload(dashboard, "tides.md", "# Tides\n\nThe gate opens at three metres of water, never before.")
+    await upload(dashboard, "tides.md", "# Tides\n\nThe gate opens at three metres of water, never before.")
 
     await expect(published.locator("title")).to_have_text("1 completed, 0 failed in 15 minutes")
 
 
 async def test_what_failed_is_counted_at_its_phase(dashboard: Dashboard, page: Page) -> None:
-    await _upload(dashboard, "broken.pdf", "%PDF-1.7 and nothing else")
+    await upload(dashboard, "broken.pdf", "%PDF-1.7 and nothing else")
     await page.goto("/")
 
     extract = page.locator("li.phase", has=page.get_by_role("heading", name="extract"))

@@ -91,6 +91,10 @@ class StandIn:
         """Use these for the next calls, one each."""
         self._turns.extend(turns)
 
+    def recover(self) -> None:
+        """Answer properly from now on."""
+        self._turns.clear()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None

@@ -44,8 +44,6 @@ def framed(request: Request, path: str, *, heading: str | None = None) -> Iterat
     with ui.element("section").classes("content").props("id=content tabindex=-1"):
         ui.html(tag("h1", heading or PAGES[path]), sanitize=False)
         try:
-            if path in FOR_OPERATORS and not viewer.is_operator:
-                raise HoldfastError("this concerns every organisation: it needs an admin key of none in particular")
             yield viewer
         except HoldfastError as error:
             ui.label(str(error)).classes("problem").props("role=alert")

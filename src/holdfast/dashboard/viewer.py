@@ -57,6 +57,11 @@ class Viewer:
         """Whether the viewer answers for every organisation."""
         return self.organisation is None and self.call.caller.scope is Scope.ADMIN
 
+    def require_operator(self) -> None:
+        """Raise HoldfastError unless this viewer answers for every organisation."""
+        if not self.is_operator:
+            raise HoldfastError("this concerns every organisation: it needs an admin key of none in particular")
+
 
 def viewer_of(request: Request) -> Viewer:
     """Whoever looks at this page."""

@@ -22,6 +22,7 @@ AUDIT_ENTRIES = 30
 async def health(request: Request) -> None:
     """The page."""
     with framed(request, "/health") as viewer:
+        viewer.require_operator()
         shared, overview = viewer.shared, viewer.app.overview
         lively = Panel(lambda: shared.get("health", lambda: _lively(overview)))
         await lively.show()

@@ -28,6 +28,7 @@ FRESH_SECONDS = 5.0
 async def money(request: Request, days: int = 14) -> None:
     """The page."""
     with framed(request, "/money") as viewer:
+        viewer.require_operator()
         days = chosen(days, CHOICES)
         ui.html(periods("/money", days, CHOICES), sanitize=False)
         shared = viewer.shared

@@ -1,0 +1,132 @@
+"""Money and Health: what was spent and held, who works, and records that are broken and mended from the page."""
+
+from collections.abc import AsyncIterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from holdfast.dashboard.accounts import budgets, spent_by
+from holdfast.dashboard.daychart import KINDS, OTHERS, daychart
+from holdfast.dashboard.running import stuck
+from holdfast.engine.overview import Row
+from tests.dashboard.chromium import PHONE, looking
+from tests.dashboard.conftest import Dashboard, dashboard_of
+from tests.dashboard.sending import finished, upload
+from tests.providers.stand_in import DIMENSION, KEY, StandIn
+
+DAY = date(2026, 5, 1)
+
+
+@pytest.fixture
+async def paying(dsn: str, tmp_path: Path) -> AsyncIterator[Dashboard]:
+    """A dashboard whose embedder costs a dollar for each thousand tokens."""
+    async with StandIn() as provider:
+        variables = {
+            "HOLDFAST_EMBEDDER": "openai",
+            "HOLDFAST_EMBEDDER_BASE_URL": provider.base_url,
+            "HOLDFAST_EMBEDDER_API_KEY": KEY,
+            "HOLDFAST_EMBEDDER_DIMENSION": str(DIMENSION),
+            "HOLDFAST_EMBEDDER_USD_PER_MILLION_TOKENS": "1000",
+        }
+        async with dashboard_of(dsn, tmp_path, **variables) as served:
+            yield served
+
+
+async def test_money_spent_is_shown_and_a_hold_is_released(paying: Dashboard, browser: Browser) -> None:
+    control = paying.app.control("test")
+    await control.set_budget("language model", Decimal(5))
+    await control.hold({"provider": "press"}, reason="they ask for patience")
+    await finished(paying, await upload(paying, "tides.md", "# Tides\n\nThe gate opens at three metres of water."))
+    async with looking(browser, paying.url) as page:
+        await page.goto("/money?days=7")
+        today = page.locator(".figure", has_text="spent today").locator("b")
+        await expect(today).to_have_text(f"${(await paying.app.overview.costs())[0]['cost_usd']:.4f}")
+        await expect(page.get_by_role("row", name="documents · embed")).to_be_visible()
+        await expect(page.get_by_role("row", name="language model all others")).to_contain_text("$5.00")
+
+        await page.get_by_role("button", name="Release…").click()
+        dialog = page.get_by_role("alertdialog")
+        await expect(dialog).to_contain_text("provider press: 0 jobs wait.")
+        await dialog.get_by_role("button", name="Release").click()
+        await expect(page.get_by_text("Nothing is held.")).to_be_visible()
+    assert await paying.app.overview.holds() == []
+
+
+async def test_broken_records_are_found_and_mended_from_the_page(dashboard: Dashboard, page: Page) -> None:
+    job = await upload(dashboard, "tides.md", "# Tides\n\nThe gate opens at three metres of water.")
+    await finished(dashboard, job)
+    await page.goto("/health")
+    await expect(page.locator("tr", has_text="alive")).to_be_visible()
+    await expect(page.get_by_text("No job is stuck.")).to_be_visible()
+    await page.get_by_role("button", name="Examine now").click()
+    await expect(page.get_by_text("Every invariant holds.")).to_be_visible()
+
+    await dashboard.app.database.execute("update holdfast.pipeline_job set total_cost_usd = 1 where id = $1", job)
+    await page.get_by_role("button", name="Examine now").click()
+    await expect(page.locator(".findings")).to_contain_text(f"job {job} (1 in all)")
+    await page.get_by_role("button", name="Repair what can be repaired…").click()
+    await page.get_by_role("alertdialog").get_by_role("button", name="Repair").click()
+    await expect(page.get_by_text("Every invariant holds.")).to_be_visible()
+    assert (await dashboard.app.overview.audit(1))[0]["actor"] == "loopback"
+
+
+async def test_what_is_unfolded_stays_so_and_nothing_is_wider_than_a_phone(
+    dashboard: Dashboard, browser: Browser
+) -> None:
+    async with looking(browser, dashboard.url, size=PHONE) as page:
+        await page.goto("/health")
+        lane = page.get_by_text("documents · extract, 4 at once")
+        await page.get_by_text("8 lanes").click()
+        await expect(lane).to_be_visible()
+        before = await page.locator("time").first.get_attribute("datetime")
+        await expect(page.locator("time").first).not_to_have_attribute("datetime", before or "")
+        await expect(lane).to_be_visible()
+        for path in ("/health", "/money", "/failures", "/search?q=gate"):
+            await page.goto(path)
+            await expect(page.get_by_role("heading", level=1)).to_be_visible()
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+def _cost(amount: str, **told: object) -> Row:
+    return {"organisation": "acme", "cost_usd": Decimal(amount), "wasted_usd": Decimal(0), **told}
+
+
+def test_costs_are_added_up_the_dearest_first() -> None:
+    rows = [_cost("1"), _cost("2", organisation="<b>"), _cost("4", wasted_usd=Decimal("0.5"))]
+
+    drawn = spent_by("Organisation", rows, lambda row: row["organisation"])
+
+    assert drawn.index("acme") < drawn.index("&lt;b&gt;")
+    assert "$5.00" in drawn
+    assert "$0.5000" in drawn
+
+
+def test_a_day_stacks_what_it_cost_and_gathers_what_is_small() -> None:
+    parts = [(DAY, f"phase {number}", Decimal(number)) for number in range(1, KINDS + 3)]
+
+    drawn = daychart([DAY], parts)
+
+    assert "1 May: $28.00 (phase 7 $7.00;" in drawn
+    assert f"{OTHERS} $3.00)" in drawn
+    assert drawn.count("<rect") == KINDS + 2  # the ground, those with a colour, and the others
+
+
+def test_a_spent_budget_is_marked() -> None:
+    row = {"name": "b", "organisation": None, "limit_usd": Decimal(2), "refusals": 3, "resets_at": None}
+    spent = {**row, "spent_usd": Decimal(2), "reserved_usd": Decimal(0), "left_usd": Decimal(0)}
+    fresh = {**row, "spent_usd": Decimal("0.5"), "reserved_usd": Decimal(1), "left_usd": Decimal("0.5")}
+
+    assert '<i class="bad" style="width:100.0%">' in budgets([spent])
+    assert '<i style="width:25.0%"></i><i class="reserved" style="width:50.0%">' in budgets([fresh])
+
+
+def test_stuck_jobs_can_be_taken_back_by_those_who_may() -> None:
+    job = {"job_id": 7, "source_name": "<script>", "organisation": "o", "pipeline": "p", "phase": "x", "minutes": 12.0}
+    rows = [{**job, "worker_id": "w"}]
+
+    assert 'data-act="requeue"' in stuck(rows, allowed=True)
+    assert "&lt;script&gt;" in stuck(rows, allowed=True)
+    assert "data-act" not in stuck(rows, allowed=False)

@@ -1,0 +1,71 @@
+"""Search: passages that answer a question, where each stands, and what they speak of."""
+
+from playwright.async_api import Page, expect
+
+from holdfast.dashboard.markup import join
+from holdfast.dashboard.passages import highlighted
+from holdfast.dashboard.surroundings import LONGEST_NAME, picture
+from holdfast.graph.neighbourhood import Neighbour, Spoken
+from tests.dashboard.conftest import Dashboard
+from tests.dashboard.sending import finished, upload
+
+HOSTILE = "<img src=x onerror=alert(1)>.md"
+GATE = """# The tidal gate
+
+Mira Olsen opens the gate of Kelp Point at three metres of water. Mira Olsen closes it at two.
+"""
+BREAD = "# Bread\n\nThe bakery on the quay opens at six, <b>never</b> before."
+
+
+async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashboard: Dashboard, page: Page) -> None:
+    for job in [await upload(dashboard, HOSTILE, GATE), await upload(dashboard, "bread.md", BREAD)]:
+        await finished(dashboard, job)
+    await page.goto("/search")
+    await expect(page.get_by_text("Ask in your own words.")).to_be_visible()
+
+    await page.keyboard.press("/")
+    await page.keyboard.type("when does the tidal gate open")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/search?q=when+does+the+tidal+gate+open")
+    best = page.locator(".passages > li").first
+    await expect(best.get_by_role("link", name=HOSTILE)).to_be_visible()
+    await expect(best.locator("mark").first).to_have_text("tidal")
+    await expect(best.locator(".why")).to_contain_text("found by words #1 (tidal, gate, open) and meaning #1")
+    await expect(page.locator("aside").get_by_text("Mira Olsen").first).to_be_visible()
+
+    await page.get_by_label("Source name").fill("bread.md")
+    await page.get_by_role("button", name="Search").click()
+    await page.wait_for_url("**&name=bread.md")
+    await expect(page.locator("blockquote")).to_contain_text("opens at six, <b>never</b> before.")
+
+    await page.get_by_label("Metadata").fill("no pair")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.get_by_role("alert")).to_have_text('"no pair" is no metadata: write it as key=value')
+
+
+async def test_what_nobody_can_answer_says_what_to_do_next(page: Page) -> None:
+    await page.goto("/search?q=zebra&organisation=acme")
+    await expect(page.get_by_text("Nothing of acme answers this.")).to_be_visible()
+    await page.goto("/documents/404404")
+    await expect(page.get_by_role("alert")).to_contain_text("there is no document 404404")
+
+
+def test_the_part_worth_reading_is_marked_and_the_rest_left_out() -> None:
+    text = "a " * 600 + "<i>gate</i>" + " b" * 600
+    start = text.index("gate")
+
+    drawn = join(highlighted(text, [(start, start + 4)]))
+
+    assert "&lt;i&gt;<mark>gate</mark>&lt;/i&gt;" in drawn
+    assert drawn.startswith("…")
+    assert drawn.endswith("…")
+    assert len(drawn) < len(text)
+
+
+def test_a_picture_joins_what_stands_together_and_cuts_long_names() -> None:
+    near = Neighbour("name", "<b>" + "x" * 40, "mentioned_with", True, "patterns", 2, 1, 0)
+
+    drawn = picture([Spoken("name", "Mira Olsen", 1, (near,)), Spoken("name", "Kelp Point", 1, (near,))])
+
+    assert drawn.count("<path") == 2
+    assert "&lt;b&gt;" + "x" * (LONGEST_NAME - 4) + "…" in drawn
