@@ -3,13 +3,14 @@
 from playwright.async_api import Page, expect
 
 from holdfast.dashboard.markup import join
-from holdfast.dashboard.passages import highlighted
+from holdfast.dashboard.passages import highlighted, passages
 from holdfast.dashboard.surroundings import LONGEST_NAME, picture
 from holdfast.graph.neighbourhood import Neighbour, Spoken
+from holdfast.search.hit import Hit, Why
+from holdfast.standard import Place
 from tests.dashboard.conftest import Dashboard
 from tests.dashboard.sending import finished, upload
 
-HOSTILE = "<img src=x onerror=alert(1)>.md"
 GATE = """# The tidal gate
 
 Mira Olsen opens the gate of Kelp Point at three metres of water. Mira Olsen closes it at two.
@@ -18,7 +19,7 @@ BREAD = "# Bread\n\nThe bakery on the quay opens at six, <b>never</b> before."
 
 
 async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashboard: Dashboard, page: Page) -> None:
-    for job in [await upload(dashboard, HOSTILE, GATE), await upload(dashboard, "bread.md", BREAD)]:
+    for job in [await upload(dashboard, "gate.md", GATE), await upload(dashboard, "bread.md", BREAD)]:
         await finished(dashboard, job)
     await page.goto("/search")
     await expect(page.get_by_text("Ask in your own words.")).to_be_visible()
@@ -28,7 +29,7 @@ async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashb
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/search?q=when+does+the+tidal+gate+open")
     best = page.locator(".passages > li").first
-    await expect(best.get_by_role("link", name=HOSTILE)).to_be_visible()
+    await expect(best.get_by_role("link", name="gate.md")).to_be_visible()
     await expect(best.locator("mark").first).to_have_text("tidal")
     await expect(best.locator(".why")).to_contain_text("found by words #1 (tidal, gate, open) and meaning #1")
     await expect(page.locator("aside").get_by_text("Mira Olsen").first).to_be_visible()
@@ -42,12 +43,32 @@ async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashb
     await page.get_by_role("button", name="Search").click()
     await expect(page.get_by_role("alert")).to_have_text('"no pair" is no metadata: write it as key=value')
 
-
-async def test_what_nobody_can_answer_says_what_to_do_next(page: Page) -> None:
     await page.goto("/search?q=zebra&organisation=acme")
     await expect(page.get_by_text("Nothing of acme answers this.")).to_be_visible()
     await page.goto("/documents/404404")
     await expect(page.get_by_role("alert")).to_contain_text("there is no document 404404")
+
+
+def test_what_a_document_calls_itself_is_shown_as_text() -> None:
+    script = "<script>alert(1)</script>"
+    why = Why(words_rank=1, words_score=1.0, matched_words=(script,), vector_rank=None, similarity=None)
+    told = {"title": script, "source_name": script, "source_platform": script, "context": script, "text": script}
+    hit = Hit(
+        document_id=7,
+        ordinal=0,
+        chunk_id="c",
+        source_location=None,
+        metadata={},
+        place=Place(),
+        score=1.0,
+        why=why,
+        **told,
+    )
+
+    drawn = passages([hit])
+
+    assert "<script" not in drawn
+    assert '<a href="/documents/7">&lt;script&gt;alert(1)&lt;/script&gt;</a>' in drawn
 
 
 def test_the_part_worth_reading_is_marked_and_the_rest_left_out() -> None:
