@@ -25,7 +25,7 @@ def causes(groups: list[Row], trials: Mapping[str, Row], *, allowed: bool) -> Ma
 def _cause(group: Row, trial: Row | None, *, allowed: bool) -> Markup:
     return tag(
         "li",
-        tag("header", tag("h2", _headline(group)), _category(group), _trial(trial) if trial else None),
+        tag("header", tag("h2", _headline(group)), _category(group), _trial(group, trial)),
         tag("p", group["example"], class_="message"),
         tag("p", _extent(group), class_="faint"),
         _traceback(group),
@@ -72,8 +72,10 @@ def _acts(group: Row, trial: Row | None, *, allowed: bool) -> Content:
     ]
 
 
-def _trial(trial: Row) -> Content:
-    """What became of the few that were tried first."""
+def _trial(group: Row, trial: Row | None) -> Content:
+    """What became of the few that were tried first; one that was stopped matters while something stands failed."""
+    if trial is None or (trial["state"] == "stopped" and not group["open_jobs"]):
+        return None
     first = count(len(trial["first_jobs"]))
     match trial["state"]:
         case "trying":

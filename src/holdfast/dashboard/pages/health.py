@@ -5,11 +5,12 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.dashboard.asking import confirmed, told
+from holdfast.dashboard.doctor import Doctor
 from holdfast.dashboard.frame import framed
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import Content, join, tag
 from holdfast.dashboard.running import backlog, stuck, workers
-from holdfast.dashboard.upkeep import audit, database, policies, verdict
+from holdfast.dashboard.upkeep import audit, database, policies
 from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import count, duration, figure, share
 from holdfast.engine.overview import STUCK_MINUTES, Overview, Row
@@ -28,7 +29,7 @@ async def health(request: Request) -> None:
         await lively.show()
         taking = Panel(lambda: shared.get(("stuck", viewer.may_act), lambda: _stuck(viewer)))
         await taking.on_act(lambda _: _requeue(viewer)).show()
-        _doctor(viewer)
+        Doctor(viewer)
         slow = Panel(lambda: shared.get("upkeep", lambda: _slow(overview), seconds=SLOW_SECONDS))
         await slow.show(every=SLOW_SECONDS)
 
@@ -54,9 +55,10 @@ async def _slow(overview: Overview) -> Markup:
 
 
 def _summary(whole: Row) -> Content:
+    problems = whole["problems"]
     figures = tag(
         "section",
-        figure("yes" if whole["healthy"] else "no", "all is well", kind="good" if whole["healthy"] else "held"),
+        figure(count(len(problems)), "problems", kind="held" if problems else "good"),
         figure(count(whole["workers"]), "workers alive"),
         figure(count(whole["working"]), "jobs in hand"),
         figure(count(whole["stuck"]), "stuck", kind="failed" if whole["stuck"] else ""),
@@ -65,9 +67,9 @@ def _summary(whole: Row) -> Content:
         figure(count(whole["holds"]), "holds", kind="held" if whole["holds"] else ""),
         class_="figures",
     )
-    if whole["healthy"]:
+    if not problems:
         return figures
-    return [tag("ul", [tag("li", words) for words in whole["problems"]], class_="problems", role="alert"), figures]
+    return [tag("ul", [tag("li", words) for words in problems], class_="problems", role="alert"), figures]
 
 
 async def _requeue(viewer: Viewer) -> None:
@@ -80,35 +82,3 @@ async def _requeue(viewer: Viewer) -> None:
         return f"{count(len(taken))} jobs are queued again."
 
     await told(requeue)
-
-
-def _doctor(viewer: Viewer) -> None:
-    """The doctor reads whole tables, so it comes only when called."""
-    ui.html(tag("h2", "Doctor"), sanitize=False)
-    found = ui.html(
-        tag("p", "Proves every invariant of the records. It reads whole tables.", class_="note"), sanitize=False
-    )
-    panel = Panel(lambda: _examined(viewer))
-
-    async def examine() -> None:
-        call.props("loading")
-        found.set_visibility(False)
-        await panel.refresh()
-        call.props(remove="loading")
-
-    async def mend() -> str:
-        repairs = await viewer.app.repair(viewer.call.name)
-        await panel.refresh()
-        return f"{count(sum(len(one.ids) for one in repairs))} records were mended."
-
-    async def repair(_: dict[str, str]) -> None:
-        explanation = "Only what needs no judgement is changed, row by row, under lock; every change is audited."
-        if viewer.may_act and await confirmed("Repair what can be repaired?", explanation, verb="Repair"):
-            await told(mend)
-
-    panel.on_act(repair)
-    call = ui.button("Examine now", on_click=examine).props("outline color=primary")
-
-
-async def _examined(viewer: Viewer) -> Markup:
-    return verdict(await viewer.app.examine(), allowed=viewer.may_act)
