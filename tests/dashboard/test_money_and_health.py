@@ -1,5 +1,6 @@
 """Money and Health: what was spent and held, who works, and records that are broken and mended from the page."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import date
 from decimal import Decimal
@@ -12,12 +13,31 @@ from holdfast.dashboard.accounts import budgets, spent_by
 from holdfast.dashboard.daychart import KINDS, OTHERS, daychart
 from holdfast.dashboard.running import stuck
 from holdfast.engine.overview import Row
+from holdfast.engine.queue import Submission, submit
 from tests.dashboard.chromium import PHONE, looking
 from tests.dashboard.conftest import Dashboard, dashboard_of
 from tests.dashboard.sending import finished, upload
 from tests.providers.stand_in import DIMENSION, KEY, StandIn
 
 DAY = date(2026, 5, 1)
+STAND_STILL = """update holdfast.pipeline_job set progress_at = progress_at - interval '11 minutes'
+                 where state = 'working' and pipeline = 'sleepy' returning id"""
+SLEEPY = """
+import asyncio
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.pipeline import Done, Phase, Pipeline
+from holdfast.engine.policy import Policy
+
+async def nap(attempt: Attempt) -> Done:
+    if attempt.token == 1:
+        await asyncio.sleep(600)
+    return Done()
+
+sleepy = Pipeline(
+    "sleepy", starts="tired",
+    phases=(Phase(name="nap", handler=nap, done="rested", component="bed", policy=Policy.retrying("hasty", (1,))),),
+)
+"""
 
 
 @pytest.fixture
@@ -55,13 +75,43 @@ async def test_money_spent_is_shown_and_a_hold_is_released(paying: Dashboard, br
     assert await paying.app.overview.holds() == []
 
 
-async def test_broken_records_are_found_and_mended_from_the_page(dashboard: Dashboard, page: Page) -> None:
+@pytest.fixture
+async def sleepy(dsn: str, tmp_path: Path) -> AsyncIterator[Dashboard]:
+    """A dashboard with a pipeline that falls asleep over its first attempt."""
+    (tmp_path / "sleepy.py").write_text(SLEEPY)
+    async with dashboard_of(dsn, tmp_path, HOLDFAST_PIPELINES="sleepy:sleepy") as served:
+        yield served
+
+
+async def test_what_is_stuck_or_broken_is_put_right_from_the_page(sleepy: Dashboard, browser: Browser) -> None:
+    async with looking(browser, sleepy.url) as page:
+        await page.goto("/health")
+        await expect(page.locator("tr", has_text="alive")).to_be_visible()
+        await expect(page.get_by_text("No job is stuck.")).to_be_visible()
+        await _stays_unfolded(page)
+        await _is_taken_back(sleepy, page)
+        await _is_mended(sleepy, page)
+        await _fits_a_phone(page)
+    acts = await sleepy.app.overview.audit()
+    assert {act["actor"] for act in acts} == {"loopback"}
+    assert "requeue_stuck" in {act["action"] for act in acts}
+
+
+async def _is_taken_back(dashboard: Dashboard, page: Page) -> None:
+    await submit(dashboard.app.database, "sleepy", [Submission(organisation="acme", source_name="bear")])
+    async with asyncio.timeout(20):
+        while not await dashboard.app.database.fetchval(STAND_STILL):
+            await asyncio.sleep(0.1)
+    await expect(page.get_by_role("row", name="bear")).to_contain_text("sleepy · nap")
+    await page.get_by_role("button", name="Take all of them back…").click()
+    await page.get_by_role("alertdialog").get_by_role("button", name="Take back").click()
+    await expect(page.get_by_text("1 jobs are queued again.")).to_be_visible()
+    await expect(page.get_by_text("No job is stuck.")).to_be_visible()
+
+
+async def _is_mended(dashboard: Dashboard, page: Page) -> None:
     job = await upload(dashboard, "tides.md", "# Tides\n\nThe gate opens at three metres of water.")
     await finished(dashboard, job)
-    await page.goto("/health")
-    await expect(page.locator("tr", has_text="alive")).to_be_visible()
-    await expect(page.get_by_text("No job is stuck.")).to_be_visible()
-    await _stays_unfolded(page)
     await page.get_by_role("button", name="Examine now").click()
     await expect(page.get_by_text("Every invariant holds.")).to_be_visible()
 
@@ -71,14 +121,12 @@ async def test_broken_records_are_found_and_mended_from_the_page(dashboard: Dash
     await page.get_by_role("button", name="Repair what can be repaired…").click()
     await page.get_by_role("alertdialog").get_by_role("button", name="Repair").click()
     await expect(page.get_by_text("Every invariant holds.")).to_be_visible()
-    assert (await dashboard.app.overview.audit(1))[0]["actor"] == "loopback"
-    await _fits_a_phone(page)
 
 
 async def _stays_unfolded(page: Page) -> None:
     """The workers' table is made anew at each heartbeat."""
     lane, heartbeat = page.get_by_text("documents · extract, 4 at once"), page.locator("td time").first
-    await page.get_by_text("8 lanes").click()
+    await page.get_by_text("9 lanes").click()
     await expect(lane).to_be_visible()
     await expect(heartbeat).not_to_have_attribute("datetime", str(await heartbeat.get_attribute("datetime")))
     await expect(lane).to_be_visible()
