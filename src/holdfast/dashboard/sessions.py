@@ -8,7 +8,6 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.security import HTTPAuthorizationCredentials
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -90,7 +89,7 @@ class ForViewers:
 
     async def _viewer(self, connection: HTTPConnection) -> Viewer:
         key = self._sessions.key(connection.cookies.get(COOKIE))
-        return Viewer(await self._doorkeeper().admit(_credentials(key)), self._shared)
+        return Viewer(await self._doorkeeper().admit(key, _address(connection)), self._shared)
 
 
 def add_door(api: FastAPI, sessions: Sessions) -> None:
@@ -101,9 +100,9 @@ def add_door(api: FastAPI, sessions: Sessions) -> None:
         return HTMLResponse(_door())
 
     @api.post("/login", include_in_schema=False)
-    async def enter(key: Annotated[str, Form(max_length=200)]) -> Response:
+    async def enter(request: Request, key: Annotated[str, Form(max_length=200)]) -> Response:
         try:
-            await api.state.doorkeeper.admit(_credentials(key.strip()))
+            await api.state.doorkeeper.admit(key.strip(), _address(request))
         except Refused as refused:
             return HTMLResponse(_door(str(refused)), refused.status)
         answer = RedirectResponse("/", 303)
@@ -118,8 +117,8 @@ def add_door(api: FastAPI, sessions: Sessions) -> None:
         return answer
 
 
-def _credentials(key: str | None) -> HTTPAuthorizationCredentials | None:
-    return HTTPAuthorizationCredentials(scheme="Bearer", credentials=key) if key else None
+def _address(connection: HTTPConnection) -> str:
+    return connection.client.host if connection.client else ""
 
 
 def _door(complaint: str | None = None) -> str:

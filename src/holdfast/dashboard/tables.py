@@ -35,4 +35,4 @@ def section(title: str, *content: Content, note: Content = None) -> Markup:
 
 def folded(name: str, title: str, *content: Content) -> Markup:
     """What is shown when asked for. It stays unfolded while its panel is made anew: the name tells which one it is."""
-    return tag("details", tag("summary", title), content, data_name=name)
+    return tag("details", tag("summary", title), content, id=name.replace(" ", "-"))

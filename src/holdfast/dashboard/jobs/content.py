@@ -4,6 +4,7 @@ from markupsafe import Markup
 
 from holdfast.artifacts.document_file import DocumentFile
 from holdfast.dashboard.markup import Content, link, tag
+from holdfast.dashboard.tables import folded
 from holdfast.dashboard.words import count, nothing_yet, size
 from holdfast.search.passages import Passage
 from holdfast.standard import Place
@@ -33,9 +34,7 @@ def files_markup(document_id: int, original: DocumentFile | None, text: Document
     if not taken:
         return None
     more = "" if text is None or len(beginning.encode()) + SLACK_BYTES >= text.artifact.size else "\n…"
-    read = (
-        tag("details", tag("summary", "Read the text"), tag("pre", beginning, more), id="text") if beginning else None
-    )
+    read = folded("text", "Read the text", tag("pre", beginning, more)) if beginning else None
     return tag("section", tag("h2", "Files"), tag("div", tag("ul", taken, class_="taken"), read, class_="card"))
 
 

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from holdfast.dashboard.jobs.acts import act_button
 from holdfast.dashboard.jobs.head import why_not
 from holdfast.dashboard.markup import tag
+from holdfast.dashboard.tables import folded
 from holdfast.dashboard.words import badge, duration, moment, money
 from holdfast.engine.control import RETRY
 from holdfast.engine.overview import Row
@@ -93,9 +94,7 @@ def _error(attempt: Row, *, tracebacks: bool) -> Markup:
         "div",
         tag("p", error.get("error"), class_="said"),
         tag("p", " · ".join(part for part in kind if part), class_="faint"),
-        tag("details", tag("summary", "Traceback"), tag("pre", trace), id=f"trace-{attempt['token']}")
-        if trace
-        else None,
+        folded(f"trace {attempt['token']}", "Traceback", tag("pre", trace)) if trace else None,
         class_="failure",
     )
 

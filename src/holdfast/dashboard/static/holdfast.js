@@ -23,16 +23,6 @@
     }
   };
 
-  // A panel that is made anew would fold again what someone unfolded.
-  const unfolded = new Set();
-  document.addEventListener("toggle", ({ target }) => {
-    if (target.dataset.name) unfolded[target.open ? "add" : "delete"](target.dataset.name);
-  }, true);
-  const unfold = () => {
-    for (const part of document.querySelectorAll("details[data-name]:not([open])"))
-      part.open = unfolded.has(part.dataset.name);
-  };
-
   const scheme = window.matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (localStorage.getItem("theme") ?? (scheme.matches ? "dark" : "light")) === "dark";
   const paint = () => {
@@ -77,7 +67,7 @@
 
   paint();
   scheme.addEventListener("change", paint);
-  new MutationObserver(() => { tell(); keep(); unfold(); }).observe(document.documentElement, { childList: true, subtree: true });
+  new MutationObserver(() => { tell(); keep(); }).observe(document.documentElement, { childList: true, subtree: true });
   setInterval(tell, 1000);
   window.addEventListener("load", () => { paint(); tell(); });
 })();
