@@ -3,10 +3,11 @@
 from playwright.async_api import Page, expect
 
 from holdfast.dashboard.markup import join
+from holdfast.dashboard.pages.search import answer
 from holdfast.dashboard.passages import highlighted, passages
 from holdfast.dashboard.surroundings import LONGEST_NAME, picture
 from holdfast.graph.neighbourhood import Neighbour, Spoken
-from holdfast.search.hit import Hit, Why
+from holdfast.search.hit import Found, Hit, Why
 from holdfast.standard import Place
 from tests.dashboard.conftest import Dashboard
 from tests.dashboard.sending import finished, upload
@@ -69,6 +70,13 @@ def test_what_a_document_calls_itself_is_shown_as_text() -> None:
 
     assert "<script" not in drawn
     assert '<a href="/documents/7">&lt;script&gt;alert(1)&lt;/script&gt;</a>' in drawn
+
+
+def test_an_embedder_that_does_not_answer_is_told() -> None:
+    drawn = answer(Found((), "words", ("found by words alone: <no answer>",)), [], whose="acme")
+
+    assert 'role="status">found by words alone: &lt;no answer&gt;</p>' in drawn
+    assert "Nothing of acme answers this." in drawn
 
 
 def test_the_part_worth_reading_is_marked_and_the_rest_left_out() -> None:

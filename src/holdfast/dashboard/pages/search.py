@@ -1,5 +1,6 @@
 """Search: a question, the passages that answer it, and what they speak of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import nothing_yet
 from holdfast.engine.metadata import metadata_of
 from holdfast.errors import HoldfastError
+from holdfast.graph.neighbourhood import Spoken
 from holdfast.search.hit import Found
 
 FILTERS = {
@@ -90,12 +92,14 @@ async def _answered(viewer: Viewer, asked: Asked) -> Markup:
     except (HoldfastError, Refused) as error:
         return tag("p", str(error), class_="problem", role="alert")
     around = await viewer.app.neighbourhood(whose, found.hits) if found.hits else []
-    return join(
-        [
-            [tag("p", note, class_="problems", role="status") for note in found.notes],
-            tag("div", _hits(found, whose), surroundings(around), class_="answer" if around else None),
-        ]
-    )
+    return answer(found, around, whose=whose)
+
+
+def answer(found: Found, around: Sequence[Spoken], *, whose: str) -> Markup:
+    """What was found and what it speaks of; a note first where the way of searching was less than asked for."""
+    notes = [tag("p", note, class_="problems", role="status") for note in found.notes]
+    both = tag("div", _hits(found, whose), surroundings(around), class_="answer" if around else None)
+    return join([notes, both])
 
 
 async def _found(viewer: Viewer, asked: Asked, whose: str) -> Found:
