@@ -8,8 +8,8 @@ import pytest
 from markupsafe import Markup
 from playwright.async_api import Browser, Page, expect
 
-from holdfast.dashboard.causes import causes
-from holdfast.dashboard.offenders import documents
+from holdfast.dashboard.failures.causes import causes
+from holdfast.dashboard.failures.offenders import documents
 from holdfast.engine.overview import Row
 from tests.dashboard.chromium import looking
 from tests.dashboard.conftest import Dashboard, dashboard_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from holdfast.dashboard.accounts import budgets, spent_by
-from holdfast.dashboard.daychart import KINDS, OTHERS, daychart
-from holdfast.dashboard.running import stuck
+from holdfast.dashboard.health.running import stuck
+from holdfast.dashboard.money.accounts import budgets, spent_by
+from holdfast.dashboard.money.daychart import KINDS, OTHERS, daychart
 from holdfast.engine.overview import Row
 from holdfast.engine.queue import Submission, submit
 from tests.dashboard.chromium import PHONE, looking

@@ -4,8 +4,8 @@ from playwright.async_api import Page, expect
 
 from holdfast.dashboard.markup import join
 from holdfast.dashboard.pages.search import answer
-from holdfast.dashboard.passages import highlighted, passages
-from holdfast.dashboard.surroundings import LONGEST_NAME, picture
+from holdfast.dashboard.searching.passages import highlighted, passages
+from holdfast.dashboard.searching.surroundings import LONGEST_NAME, picture
 from holdfast.graph.neighbourhood import Neighbour, Spoken
 from holdfast.search.hit import Found, Hit, Why
 from holdfast.standard import Place

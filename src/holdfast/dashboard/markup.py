@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 
 Content: TypeAlias = "str | int | float | Markup | Iterable[Content] | None"
 
-VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr"})
 
 
 def tag(name: str, /, *content: Content, **attributes: object) -> Markup:

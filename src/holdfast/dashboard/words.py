@@ -76,6 +76,12 @@ def badge(word: str, *, kind: str | None = None) -> Markup:
     return tag("span", word, class_=f"badge {kind or word}")
 
 
+def breakable(name: str) -> Content:
+    """A name that may go on in the next line after each of its underscores."""
+    first, *others = name.split("_")
+    return [first, *(part for other in others for part in ("_", tag("wbr"), other))]
+
+
 def figure(value: Content, caption: Content, *, kind: str = "") -> Markup:
     """A number that matters, with what it counts."""
     return tag("div", tag("b", value), tag("span", caption), class_=f"figure {kind}".strip())

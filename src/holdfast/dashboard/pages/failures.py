@@ -8,11 +8,11 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.dashboard.asking import confirmed, outcome, told
-from holdfast.dashboard.causes import FIRST_JOBS, causes
+from holdfast.dashboard.failures.causes import FIRST_JOBS, causes
+from holdfast.dashboard.failures.offenders import documents, platforms, recovery, repeaters
 from holdfast.dashboard.frame import framed
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import join, tag
-from holdfast.dashboard.offenders import documents, platforms, recovery, repeaters
 from holdfast.dashboard.periods import chosen, periods
 from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import count, money

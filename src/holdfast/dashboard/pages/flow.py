@@ -12,7 +12,7 @@ from holdfast.dashboard.frame import framed
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import Content, join, link, tag
 from holdfast.dashboard.sparkline import sparkline
-from holdfast.dashboard.words import count, duration, figure, nothing_yet, share
+from holdfast.dashboard.words import breakable, count, duration, figure, nothing_yet, share
 from holdfast.engine.overview import Overview, Row
 
 WINDOW_SECONDS = 900
@@ -80,7 +80,7 @@ def _phase(row: Row, lately: Curves) -> Markup:
     lines = sparkline(completed, failed, caption=f"{sum(completed)} completed, {sum(failed)} failed in 15 minutes")
     return tag(
         "li",
-        tag("h3", row["phase"]),
+        tag("h3", breakable(row["phase"])),
         link(f"{jobs}queued", tag("b", count(row["queued"])), " queued", class_="queued"),
         tag("p", _pace(row, completed), class_="pace"),
         lines,

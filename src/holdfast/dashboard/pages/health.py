@@ -5,12 +5,12 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.dashboard.asking import confirmed, told
-from holdfast.dashboard.doctor import Doctor
 from holdfast.dashboard.frame import framed
+from holdfast.dashboard.health.doctor import Doctor
+from holdfast.dashboard.health.running import backlog, stuck, workers
+from holdfast.dashboard.health.upkeep import audit, database, policies
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import Content, join, tag
-from holdfast.dashboard.running import backlog, stuck, workers
-from holdfast.dashboard.upkeep import audit, database, policies
 from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import count, duration, figure, share
 from holdfast.engine.overview import STUCK_MINUTES, Overview, Row

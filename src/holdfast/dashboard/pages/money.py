@@ -7,12 +7,12 @@ from fastapi import Request
 from markupsafe import Markup
 from nicegui import ui
 
-from holdfast.dashboard.accounts import budgets, holds, refusals, saved, scope, spent_by
 from holdfast.dashboard.asking import confirmed, told
-from holdfast.dashboard.daychart import daychart
 from holdfast.dashboard.frame import framed
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import join, tag
+from holdfast.dashboard.money.accounts import budgets, holds, refusals, saved, scope, spent_by
+from holdfast.dashboard.money.daychart import daychart
 from holdfast.dashboard.periods import chosen, periods
 from holdfast.dashboard.tables import section
 from holdfast.dashboard.viewer import Viewer

@@ -11,8 +11,8 @@ from nicegui import ui
 from holdfast.api.problems import Refused
 from holdfast.dashboard.frame import framed
 from holdfast.dashboard.markup import Content, join, tag
-from holdfast.dashboard.passages import passages
-from holdfast.dashboard.surroundings import surroundings
+from holdfast.dashboard.searching.passages import passages
+from holdfast.dashboard.searching.surroundings import surroundings
 from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import nothing_yet
 from holdfast.engine.metadata import metadata_of

@@ -4,9 +4,9 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.dashboard.asking import confirmed, told
+from holdfast.dashboard.health.upkeep import verdict
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import tag
-from holdfast.dashboard.upkeep import verdict
 from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import count
 
