@@ -739,6 +739,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function deliveries(p_receiver bigint, p_state text, p_limit integer) returns TABLE(delivery_id bigint, receiver_id bigint, message_id uuid, event text, at timestamp with time zone, organisation text, state text, attempts integer, next_at timestamp with time zone, last_at timestamp with time zone, last_status integer, last_answer text), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function demand_of(p_configuration regconfig, p_question jsonb) returns tsquery
 -- function disable_receiver(p_receiver bigint, p_reason text) returns void
+-- function document_file(p_document bigint, p_kind text) returns TABLE(organisation text, source_name text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function document_under_claim(p_job bigint, p_token bigint) returns bigint
 -- function end_budget_holds(p_budget_id bigint, p_day date) returns void
 -- function end_delivery(p_delivery bigint, p_token bigint, p_outcome text, p_status integer, p_answer text, p_retry_after_seconds double precision) returns text, with its owner's rights, callable by holdfast_api, holdfast_worker
