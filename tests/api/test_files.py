@@ -50,7 +50,9 @@ async def test_copy_shows_what_it_is_a_copy_of(api: Served) -> None:
 async def test_removed_document_has_no_files(api: Served) -> None:
     document = (await api.upload()).json()["document_id"]
     await api.client.delete(f"/v1/documents/{document}")
-    assert problem(await api.client.get(f"/v1/documents/{document}/original"), 404) == "not_found"
+    answer = await api.client.get(f"/v1/documents/{document}/original")
+    assert problem(answer, 404) == "not_found"
+    assert answer.json()["detail"] == f"there is no document {document}"
 
 
 async def test_missing_object_is_a_problem_of_ours(api: Served) -> None:
