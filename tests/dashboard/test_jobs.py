@@ -14,6 +14,7 @@ from holdfast.errors import CorruptInput
 from holdfast.settings import Settings
 from tests.dashboard.chromium import PHONE, looking
 from tests.dashboard.conftest import Dashboard, dashboard_of
+from tests.dashboard.sending import upload
 from tests.engine.scenario import WORKER, Scenario
 
 TEXT = "# Tides\n\nThe gate opens at three metres of water, never before."
@@ -24,7 +25,7 @@ async def test_an_upload_is_followed_from_its_phases_to_its_removal(dashboard: D
     await page.goto("/jobs")
     await expect(page.get_by_text("There is no job yet.")).to_be_visible()
 
-    await dashboard.upload("tides.md", TEXT)
+    await upload(dashboard, "tides.md", TEXT)
     await page.get_by_role("link", name="tides.md").click()
 
     await expect(page.locator(".head .badge")).to_have_text("done")

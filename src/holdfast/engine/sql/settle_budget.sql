@@ -51,7 +51,7 @@ language sql set search_path = holdfast, pg_temp as $$
     join budget_day d on d.budget_id = b.id
     where b.id = p_budget_id and d.day = p_day and d.day = (clock() at time zone b.time_zone)::date
       and h.budget = b.name and h.organisation is not distinct from b.organisation
-      and h.drained_at is null and h.until > clock()
+      and h.drained_at is null and h.released_at is null and h.until > clock()
       and h.needs_usd <= d.limit_usd - d.reserved_usd - d.spent_usd
 $$;
 
