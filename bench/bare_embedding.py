@@ -14,7 +14,7 @@ from holdfast.providers.embedder import Embedder
 from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.providers.light import LightEmbedder
 from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
-from tests.providers.stand_in import KEY
+from holdfast.testing import KEY
 
 BATCHES = (32, 64, 128, 256, 512, 1024)
 SAMPLE = 2048

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.providers.stand_in import KEY, Call, StandIn
+from holdfast.testing import KEY, Call, StandIn
 
 MODEL = "served"
 DIMENSION = 256

@@ -27,9 +27,9 @@ from holdfast.engine.queue import Queue, Submission, submit
 from holdfast.engine.worker import Worker
 from holdfast.errors import Category, DatabaseUnusable
 from holdfast.settings import Settings
+from holdfast.testing import KEY, StandIn
 from tests.endpoint import with_user
 from tests.markdown import PAGES, ROOT, Block, Command, anchors, blocks, commands, links, says
-from tests.providers.stand_in import KEY, StandIn
 
 REFERENCE = ROOT / "docs" / "reference"
 # What these show is checked by the tests of what they describe.

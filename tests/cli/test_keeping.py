@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.testing import KEY, StandIn
+from holdfast.testing.answering import DIMENSION
 from tests.cli.conftest import CommandLine
 from tests.cli.library import GATE
-from tests.providers.stand_in import DIMENSION, KEY, StandIn
 
 # Documents are embedded, and only this server has pgvector.
 pytestmark = pytest.mark.parametrize("server", ["embedded"], indirect=True)

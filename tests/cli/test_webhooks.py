@@ -11,7 +11,7 @@ from holdfast.notices.receivers import Event, Receivers
 from tests.cli.conftest import CommandLine
 from tests.notices.hook import Hook, genuine
 from tests.notices.telling import until
-from tests.providers.stand_in import Reply
+from holdfast.testing import Reply
 
 URL = "https://example.org/hooks"
 

@@ -13,7 +13,8 @@ from holdfast.providers.gathering import Gathering
 from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.providers.light import LightEmbedder
 from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
-from tests.providers.stand_in import DIMENSION, KEY, StandIn
+from holdfast.testing import KEY, StandIn
+from holdfast.testing.answering import DIMENSION
 
 TEXTS = ["a harbour at night", "the price of wheat", "three short words", "日本語の文", "naïve café — ok", "x" * 5000]
 

@@ -12,7 +12,7 @@ from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.providers.language_model import LanguageModel, Prompt
 from holdfast.providers.openai_model import ChatModel, OpenAIModel
 from holdfast.providers.usage import Prices
-from tests.providers.stand_in import KEY, StandIn
+from holdfast.testing import KEY, StandIn
 
 PROMPT = Prompt("Say what the passage is about.", "A long report about harbours.", "The gate was closed.")
 PRICES = Prices(input_usd=Decimal(2), output_usd=Decimal(8))

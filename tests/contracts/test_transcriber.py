@@ -14,7 +14,8 @@ from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.providers.openai_transcriber import OpenAITranscriber, TranscriptionModel
 from holdfast.providers.transcriber import Transcriber, Transcript
 from holdfast.providers.whisper import WhisperTranscriber
-from tests.providers.stand_in import KEY, SPOKEN, SPOKEN_AT, SPOKEN_SECONDS, StandIn
+from holdfast.testing import KEY, StandIn
+from holdfast.testing.answering import SPOKEN, SPOKEN_AT, SPOKEN_SECONDS
 
 SPEECH = Path(__file__).parent.parent / "providers" / "speech.wav"
 

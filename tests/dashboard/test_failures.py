@@ -14,7 +14,8 @@ from holdfast.engine.overview import Row
 from tests.dashboard.chromium import looking
 from tests.dashboard.conftest import Dashboard, dashboard_of
 from tests.dashboard.sending import upload
-from tests.providers.stand_in import DIMENSION, KEY, StandIn, refusal
+from holdfast.testing import KEY, StandIn, refusal
+from holdfast.testing.answering import DIMENSION
 
 OUTAGE = [refusal(503, message="we are down")] * 500
 

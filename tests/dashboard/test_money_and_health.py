@@ -17,7 +17,8 @@ from holdfast.engine.queue import Submission, submit
 from tests.dashboard.chromium import PHONE, looking
 from tests.dashboard.conftest import Dashboard, dashboard_of
 from tests.dashboard.sending import finished, upload
-from tests.providers.stand_in import DIMENSION, KEY, StandIn
+from holdfast.testing import KEY, StandIn
+from holdfast.testing.answering import DIMENSION
 
 DAY = date(2026, 5, 1)
 STAND_STILL = """update holdfast.pipeline_job set progress_at = progress_at - interval '11 minutes'

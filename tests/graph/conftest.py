@@ -8,8 +8,8 @@ import pytest
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Database
 from holdfast.providers.http import Endpoint, HttpApi
+from holdfast.testing import KEY, StandIn
 from tests.graph.graph import Graph
-from tests.providers.stand_in import KEY, StandIn
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from holdfast.providers.answers import Answers
 from holdfast.providers.http import HttpApi
 from holdfast.providers.openai_model import ChatModel, OpenAIModel
 from holdfast.providers.usage import Prices
+from holdfast.testing import Call, StandIn, refusal
 from tests.graph.documents import Desk
 from tests.graph.graph import Graph
-from tests.providers.stand_in import Call, StandIn, refusal
 
 TEXT = "Otto Klein runs the ferry to Gull Island. Otto is tired."
 KLEIN, ISLAND = {"kind": "Person", "name": "Otto Klein"}, {"kind": "place", "name": "gull  island"}

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from holdfast.access.signatures import is_genuine
-from tests.providers.stand_in import Call, Reply, StandIn
+from holdfast.testing import Call, Reply, StandIn
 
 
 class Hook(StandIn):

@@ -16,7 +16,7 @@ from holdfast.notices.webhook import WebhookSender
 from tests.conftest import Clock
 from tests.notices.hook import Hook, genuine
 from tests.notices.telling import Telling, numbers, running, until
-from tests.providers.stand_in import Reply
+from holdfast.testing import Reply
 
 WAITS = (5, 30, 120, 600, 3600, 21600, 86400)
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.providers.http import Endpoint, HttpApi
-from tests.providers.stand_in import KEY, StandIn
+from holdfast.testing import KEY, StandIn
 
 
 @pytest.fixture

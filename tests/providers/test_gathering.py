@@ -10,7 +10,8 @@ from holdfast.providers.gathering import Gathering
 from holdfast.providers.http import HttpApi
 from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
 from holdfast.providers.usage import Prices
-from tests.providers.stand_in import DIMENSION, HANG, TRUNCATED, StandIn, refusal
+from holdfast.testing import HANG, TRUNCATED, StandIn, refusal
+from holdfast.testing.answering import DIMENSION
 
 MODEL = EmbeddingModel("embedding-model", DIMENSION, best_batch=10, prices=Prices(input_usd=Decimal(7)))
 

@@ -21,7 +21,7 @@ from holdfast.errors import (
     TooLarge,
 )
 from holdfast.providers.http import Endpoint, HttpApi
-from tests.providers.stand_in import HANG, KEY, PAGE, RESET, TRUNCATED, Reply, StandIn, refusal
+from holdfast.testing import HANG, KEY, PAGE, RESET, TRUNCATED, Reply, StandIn, refusal
 
 FAULTS = [
     (refusal(429), RateLimited),

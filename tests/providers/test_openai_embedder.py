@@ -11,7 +11,8 @@ from holdfast.errors import AnswerNotJson, InvalidInput
 from holdfast.providers.http import HttpApi
 from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
 from holdfast.providers.usage import Prices
-from tests.providers.stand_in import DIMENSION, TRUNCATED, StandIn
+from holdfast.testing import TRUNCATED, StandIn
+from holdfast.testing.answering import DIMENSION
 
 PRICES = Prices(input_usd=Decimal(1_000_000))  # a dollar per token
 

@@ -12,7 +12,7 @@ from holdfast.providers.http import HttpApi
 from holdfast.providers.language_model import Prompt
 from holdfast.providers.openai_model import ChatModel, OpenAIModel
 from holdfast.providers.usage import Prices
-from tests.providers.stand_in import TRUNCATED, StandIn, refusal
+from holdfast.testing import TRUNCATED, StandIn, refusal
 
 PRICES = Prices(input_usd=Decimal(2_000_000), output_usd=Decimal(10_000_000), cached_input_usd=Decimal(1_000_000))
 PROMPT = Prompt("Name the subject.", "The whole document.", "One passage of it.")

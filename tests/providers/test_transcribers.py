@@ -12,7 +12,7 @@ from holdfast.providers.deepgram import DeepgramModel, DeepgramTranscriber, deep
 from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.providers.openai_transcriber import OpenAITranscriber, TranscriptionModel
 from holdfast.providers.transcriber import Transcriber, Transcript
-from tests.providers.stand_in import KEY, StandIn, refusal
+from holdfast.testing import KEY, StandIn, refusal
 
 SPEECH = Path(__file__).parent / "speech.wav"
 USD_PER_MINUTE = Decimal("0.6")

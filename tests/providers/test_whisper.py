@@ -10,7 +10,7 @@ from holdfast.errors import CorruptInput, EmptyText, PhaseError, TimedOut
 from holdfast.providers import whisper
 from holdfast.providers.transcriber import Transcript
 from holdfast.providers.whisper import WHISPER_LIMITS, WhisperTranscriber
-from tests.providers.stand_in import SPOKEN, SPOKEN_AT
+from holdfast.testing.answering import SPOKEN, SPOKEN_AT
 
 SPEECH = Path(__file__).parent / "speech.wav"
 

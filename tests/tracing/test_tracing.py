@@ -21,7 +21,7 @@ from holdfast.providers.http import Endpoint, HttpApi
 from holdfast.tracing.collector import traced
 from holdfast.tracing.ids import Ids
 from tests.engine.working import QUICK, pipeline_of, take_in, work_off
-from tests.providers.stand_in import KEY, StandIn
+from holdfast.testing import KEY, StandIn
 from tests.tracing.collecting import Collector, collecting, read
 
 SECRET_TEXT = "the patient's name is Ada"

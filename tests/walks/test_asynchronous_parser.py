@@ -11,7 +11,7 @@ from holdfast.access.signatures import new_secret, sign
 from holdfast.engine.doctor import examine
 from holdfast.engine.queue import Queue, Submission, submit
 from tests.api.serving import Served, serving
-from tests.providers.stand_in import Call, Reply, StandIn
+from holdfast.testing import Call, Reply, StandIn
 from tests.walks.conftest import Walks
 from tests.walks.parsing_process import pipeline
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from tests.providers.stand_in import KEY, Call, Reply, StandIn
+from holdfast.testing import KEY, Call, Reply, StandIn
 
 DIMENSION = 8
 CHAT, EMBEDDINGS, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/embeddings", "/v1/audio/transcriptions"
@@ -16,8 +16,7 @@ CHAT, EMBEDDINGS, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/embeddings", "/v
 class Providers(StandIn):
     """Speaks for transcriber, language model and embedder, and knows which phase a call belongs to.
 
-    `segments` are what it hears in every recording, `entities` what it reads in every passage. `refuses` may answer a
-    call otherwise.
+    `segments` are what it hears in every recording, `entities` what it reads in every passage.
     """
 
     def __init__(self) -> None:
@@ -25,7 +24,6 @@ class Providers(StandIn):
         self.segments: list[str] = []
         self.entities: list[str] = []
         self.says = self._say
-        self.refuses: Callable[[Call], Reply | None] = lambda call: None
         self._held: Callable[[Call], bool] | None = None
         self._is_held = asyncio.Event()
 
@@ -65,9 +63,6 @@ class Providers(StandIn):
         await super()._answer(call, writer)
 
     def _reply(self, call: Call) -> Reply:
-        refusal = self.refuses(call)
-        if refusal is not None:
-            return refusal
         if call.path == TRANSCRIPTIONS and self.segments:
             return Reply(body=json.dumps(_transcript(self.segments)).encode())
         return super()._reply(call)

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from holdfast.app import App
 from holdfast.engine.selection import Selection
-from tests.providers.stand_in import Call, Reply, refusal
+from holdfast.testing import Call, Reply, refusal
 from tests.walks.documents.ground import COMPLETED_ONCE, PHASES, Ground, attempts, jobs, take_in, work
 from tests.walks.documents.providers import Providers, phase_of
 
