@@ -1,9 +1,7 @@
 """Puts the parts together: the only place that knows every concrete class."""
 
 import asyncio
-import importlib
 import random
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -33,16 +31,19 @@ from holdfast.errors import DatabaseUnusable, HoldfastError, InvalidInput
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
 from holdfast.intake.repetition import Earlier, submission_under
+from holdfast.loading import load_pipelines, unique
 from holdfast.notices.delivery import Outcome
 from holdfast.notices.incidents import Incidents
 from holdfast.notices.receivers import Receivers
 from holdfast.providers.answers import remove_old_answers
 from holdfast.publish.removal import Receipt, delete_document, purge_superseded
+from holdfast.readings.reading import Reading, reading_of
 from holdfast.search.hit import Hit
 from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
 from holdfast.search.passages import Passage, passages_of
 from holdfast.search.search import Search
 from holdfast.settings import Settings
+from holdfast.stories.reading import EntityCount, StoredStory, story_entities, story_of
 from holdfast.tracing.collector import traced
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ FUNCTIONS = Path(holdfast.__file__).parent
 FEWEST_WORKER_CONNECTIONS = 4
 SHOWN_IDS = 20
 CLEAN_SECONDS = 3600.0
+WRITTEN_BY_MODEL = ("stories", "readings")
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,10 @@ class App:
             group.create_task(self.assembly.deliverer.run())
             group.create_task(self.incidents.keep_checking(mail_to=self.settings.alert_mail_to))
 
-    @property
+    @cached_property
     def pipelines(self) -> tuple[Pipeline, ...]:
         """The built-in pipelines and those that the settings name."""
-        return _unique((self.assembly.documents(), *load_pipelines(self.settings.pipelines)))
+        return unique((*self.assembly.pipelines(), *load_pipelines(self.settings.pipelines, self)))
 
     @property
     def search(self) -> Search:
@@ -114,12 +116,25 @@ class App:
         return Search(self.database, self.assembly.embedder)
 
     def intake(self, pipeline: str) -> Intake:
-        """The way of documents into a pipeline."""
+        """The way of documents into a pipeline. Raises InvalidInput for one that lacks what its settings describe."""
+        self._check_offered(pipeline)
         return self.assembly.intake(pipeline)
 
     async def earlier(self, organisation: str, key: str) -> Earlier | None:
         """What an organisation sent under this idempotency key before."""
         return await submission_under(self.database, organisation, key)
+
+    async def story(self, document_id: int) -> StoredStory:
+        """What was told of an article."""
+        return await story_of(self.database, document_id)
+
+    async def story_entities(self, organisation: str, *, limit: int = 20) -> list[EntityCount]:
+        """What an organisation's stories speak of most."""
+        return await story_entities(self.database, organisation, limit=limit)
+
+    async def reading(self, document_id: int) -> Reading:
+        """The text generated from a prompt."""
+        return await reading_of(self.database, document_id)
 
     async def neighbourhood(self, organisation: str, hits: Iterable[Hit]) -> list[Spoken]:
         """What passages that were found speak of, and what that stands next to."""
@@ -230,11 +245,21 @@ class App:
         grace_seconds: float = 30.0,
     ) -> Worker:
         """A worker for the configured pipelines. A name that fits none of them raises NotFound."""
+        only_pipelines = tuple(only_pipelines)
+        self._check_offered(*only_pipelines)
         pipelines = self.pipelines
         if concurrency is not None:
             pipelines = tuple(_with_concurrency(pipeline, concurrency) for pipeline in pipelines)
-        slots = Slots.serving(pipelines, only_pipelines=tuple(only_pipelines), only_phases=tuple(only_phases))
+        slots = Slots.serving(pipelines, only_pipelines=only_pipelines, only_phases=tuple(only_phases))
         return Worker(self.database, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
+
+    def _check_offered(self, *pipelines: str) -> None:
+        for name in pipelines:
+            if name in WRITTEN_BY_MODEL and self.settings.llm_model is None:
+                raise InvalidInput(
+                    f'pipeline "{name}" needs a language model: set HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL, and '
+                    "HOLDFAST_LLM_API_KEY if the service asks for a key"
+                )
 
 
 @asynccontextmanager
@@ -274,43 +299,6 @@ async def pending_migrations(settings: Settings) -> list[Applied]:
     """What `migrate_database` would apply."""
     async with connect(settings) as database:
         return await pending(database, functions=FUNCTIONS)
-
-
-def load_pipelines(names: Iterable[str]) -> tuple[Pipeline, ...]:
-    """The pipelines named as module:attribute, each a Pipeline or several of them.
-
-    Modules of the current directory can be named too.
-    """
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    return _unique(tuple(pipeline for name in names for pipeline in _named(name)))
-
-
-def _unique(pipelines: tuple[Pipeline, ...]) -> tuple[Pipeline, ...]:
-    known = [pipeline.name for pipeline in pipelines]
-    for name in known:
-        if known.count(name) > 1:
-            raise InvalidInput(f'two pipelines are named "{name}": rename one, or name it once in HOLDFAST_PIPELINES')
-    return pipelines
-
-
-def _named(name: str) -> list[Pipeline]:
-    module, _, attribute = name.partition(":")
-    try:
-        value = getattr(importlib.import_module(module), attribute)
-    except Exception as error:
-        # Whatever a module does while it is imported, the operator must learn which setting named it.
-        raise InvalidInput(
-            f'HOLDFAST_PIPELINES names "{name}", which cannot be loaded ({type(error).__name__}: {error}): '
-            "correct it or the module; the current directory and installed packages are searched"
-        ) from error
-    pipelines = [value] if isinstance(value, Pipeline) else value
-    if not isinstance(pipelines, list | tuple) or not all(isinstance(p, Pipeline) for p in pipelines):
-        raise InvalidInput(
-            f'HOLDFAST_PIPELINES names "{name}", which is {type(value).__name__}: '
-            "it must be a Pipeline or a list of them"
-        )
-    return list(pipelines)
 
 
 async def _make_ready(database: Database, settings: Settings) -> None:

@@ -37,7 +37,7 @@ from holdfast.notices.delivery import Sender
 from holdfast.notices.mail import MailSender, MailServer
 from holdfast.notices.webhook import SECONDS as WEBHOOK_SECONDS
 from holdfast.notices.webhook import WebhookSender
-from holdfast.pipelines import Dealings, Rooms, documents
+from holdfast.pipelines import GENERATION_SECONDS, Dealings, Rooms, documents, readings, stories
 from holdfast.providers.answers import Answers
 from holdfast.providers.deepgram import DeepgramModel, DeepgramTranscriber, deepgram_api
 from holdfast.providers.embedder import Embedder
@@ -51,18 +51,23 @@ from holdfast.providers.transcriber import Transcriber
 from holdfast.providers.usage import Prices
 from holdfast.providers.whisper import WhisperTranscriber
 from holdfast.publish.phase import Publish
+from holdfast.readings.phase import Generate
 from holdfast.settings import Settings
+from holdfast.stories.phase import Enrich
 from holdfast.validate.phase import Validate
 from holdfast.validate.rules import Rules
 
 _MEGABYTE = 1 << 20
 _TRANSCRIPTION_SECONDS = 1500.0
+_LLM_SECONDS = 120.0
+# Longer than the phase has: what hangs ends by the phase's limit, the same as check_timeouts() would end it.
+_GENERATION_SECONDS = GENERATION_SECONDS + 30
 _DEEPGRAM_URL = "https://api.deepgram.com/v1"
 _OPENAI_URL = "https://api.openai.com/v1"
 
 
 class Assembly:
-    """The tools and the documents pipeline for one set of settings. Nothing is loaded or opened before it is used."""
+    """The tools and the built-in pipelines for one set of settings. Nothing is loaded or opened before it is used."""
 
     def __init__(self, settings: Settings, database: Database, resources: AsyncExitStack) -> None:
         self._settings = settings
@@ -135,7 +140,14 @@ class Assembly:
 
     @cached_property
     def language_model(self) -> OpenAIModel | None:
-        """What situates chunks and finds facts, if one is configured."""
+        """What situates chunks, finds facts and tells stories, if one is configured."""
+        return self._chat_model(_LLM_SECONDS)
+
+    @cached_property
+    def _writer(self) -> OpenAIModel | None:
+        return self._chat_model(_GENERATION_SECONDS)
+
+    def _chat_model(self, seconds: float) -> OpenAIModel | None:
         settings = self._settings
         if settings.llm_base_url is None or settings.llm_model is None:
             return None
@@ -144,16 +156,32 @@ class Assembly:
             settings.llm_usd_per_million_output_tokens,
             settings.llm_usd_per_million_cached_tokens,
         )
-        api = self._api("language model", settings.llm_base_url, settings.llm_api_key)
+        endpoint = _endpoint("language model", settings.llm_base_url, settings.llm_api_key)
+        api = self._kept(HttpApi(replace(endpoint, seconds=seconds)))
         return OpenAIModel(api, ChatModel(settings.llm_model, prices, settings.llm_tokens_field))
 
     def intake(self, pipeline: str) -> Intake:
         """The way in."""
         return Intake(self._database, self.store, pipeline=pipeline, most_bytes=self._most_bytes)
 
+    def pipelines(self) -> tuple[Pipeline, ...]:
+        """Every built-in pipeline whose tools are there."""
+        return (self.documents(), *self._written_by_model())
+
     def documents(self) -> Pipeline:
         """The documents pipeline with its tools."""
         return documents(self._rooms(), self._dealings())
+
+    def _written_by_model(self) -> tuple[Pipeline, ...]:
+        model, writer = self.language_model, self._writer
+        if model is None or writer is None:
+            return ()
+        settings, answers = self._settings, Answers(self._database)
+        enrich = Enrich(self.store, model, answers, estimate_usd=settings.stories_estimate_usd)
+        return (
+            stories(enrich, daily_limit_usd=settings.stories_daily_usd),
+            readings(Generate(self.store, writer, answers)),
+        )
 
     def _rooms(self) -> Rooms:
         settings, database, store = self._settings, self._database, self.store

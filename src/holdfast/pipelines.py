@@ -1,20 +1,27 @@
 """Every built-in pipeline, a page to read at a glance."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from holdfast.chunk.phase import Chunk
 from holdfast.embed.phase import Embed
 from holdfast.engine.pipeline import Phase, Pipeline, minutes
-from holdfast.engine.policy import FETCHING, PATIENT
+from holdfast.engine.policy import ENRICHMENT, FETCHING, GENERATION, PATIENT
 from holdfast.extract.phase import Extract
 from holdfast.graph.adding import AddToGraph
 from holdfast.graph.extracting import ExtractGraph
 from holdfast.intake.phase import Store
 from holdfast.publish.phase import Publish
+from holdfast.readings.phase import Generate
+from holdfast.stories.phase import Enrich
 from holdfast.validate.phase import Validate
 
 DOCUMENTS = "documents"
+STORIES = "stories"
+READINGS = "readings"
 LANGUAGE_MODEL_BUDGET = "language_model"
+STORIES_BUDGET = "stories"
+GENERATION_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +164,54 @@ def documents(rooms: Rooms, dealings: Dealings) -> Pipeline:
             "publishing": 98,
             "complete": 100,
         },
+    )
+
+
+def stories(enrich: Enrich, *, daily_limit_usd: Decimal) -> Pipeline:
+    """Articles, until a language model has told their story."""
+    return Pipeline(
+        STORIES,
+        starts="submitted",
+        phases=(
+            Phase(
+                name="enrich",
+                handler=enrich.run,
+                queued="enrichment_queued",
+                working="enriching",
+                done="enriched",
+                component="enrichment",
+                policy=ENRICHMENT,
+                # Longer than the model has for its answer: its silence is its failure, not the phase's.
+                limit_seconds=minutes(5),
+                provider=enrich.provider,
+                paid=True,
+                budget=STORIES_BUDGET,
+                estimate_usd=enrich.estimate_usd,
+                daily_limit_usd=daily_limit_usd,
+            ),
+        ),
+        progress={"submitted": 10, "enrichment_queued": 20, "enriching": 50, "enriched": 100},
+    )
+
+
+def readings(generate: Generate) -> Pipeline:
+    """Prompts, until a language model has written their text."""
+    return Pipeline(
+        READINGS,
+        starts="requested",
+        phases=(
+            Phase(
+                name="generating",
+                handler=generate.run,
+                done="generated",
+                component="generation",
+                policy=GENERATION,
+                limit_seconds=GENERATION_SECONDS,
+                provider=generate.provider,
+                paid=True,
+                budget=LANGUAGE_MODEL_BUDGET,
+                estimate_usd=generate.estimate_usd,
+            ),
+        ),
+        progress={"requested": 10, "generating": 50, "generated": 100},
     )

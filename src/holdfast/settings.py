@@ -88,6 +88,9 @@ class Settings(BaseSettings):
     llm_calls_at_once: int = Field(default=1, ge=1, le=64)
     llm_tasks: Names = ("context", "graph")
 
+    stories_daily_usd: Decimal = Field(default=Decimal(5), ge=0)
+    stories_estimate_usd: Decimal = Field(default=Decimal("0.003"), ge=0)
+
     @field_validator("database_url")
     @classmethod
     def _looks_like_postgresql(cls, url: str | None) -> str | None:

@@ -48,6 +48,7 @@ class About(BaseModel):
     organisation: str | None = Field(default=None, min_length=1, max_length=255)
     metadata: Metadata = Field(default_factory=dict)
     priority: int = Field(default=0, ge=-100, le=100)
+    pipeline: str = Field(default=DOCUMENTS, pattern="^[a-z][a-z0-9_]{0,62}$", description="Which carries it.")
 
 
 class AboutFile(About):
@@ -75,6 +76,7 @@ _UPLOAD = {
         "platform": {"type": "string"},
         "metadata": {"type": "string", "description": "A JSON object."},
         "priority": {"type": "integer"},
+        "pipeline": {"type": "string"},
     },
 }
 _BODY = {
@@ -172,8 +174,8 @@ async def _link(request: Request, call: Call, key: str | None) -> "_Answer":
 
 
 async def _take(call: Call, found: Found, about: About) -> "_Answer":
+    intake = call.app.intake(about.pipeline)
     organisation = call.organisation(about.organisation)
-    intake = call.app.intake(DOCUMENTS)
     async for taken in intake.take_in(
         [found], organisation=organisation, metadata=about.metadata, priority=about.priority
     ):

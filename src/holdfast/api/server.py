@@ -29,6 +29,7 @@ from holdfast.api.recording import PREFIX, WithRecord
 from holdfast.api.runs import runs
 from holdfast.api.searching import searching
 from holdfast.api.standing import probes, standing
+from holdfast.api.stories import stories
 from holdfast.api.webhooks import webhooks
 from holdfast.app import App
 from holdfast.errors import InvalidInput
@@ -48,6 +49,7 @@ ROUTERS = (
     runs,
     webhooks,
     hooks,
+    stories,
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The call was wrong.", "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}}},

@@ -184,6 +184,8 @@ class Removed(Shape):
     embeddings: int
     entities: int
     relations: int
+    stories: int
+    readings: int
     answers: int
     errors: int
     artifacts: int

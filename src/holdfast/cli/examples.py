@@ -11,6 +11,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "holdfast ingest report.pdf https://example.com/terms.html",
         "cat minutes-*.md | holdfast ingest - --name minutes.md",
         "holdfast ingest ./inbox --watch",
+        "holdfast ingest article.json --pipeline stories",
     ),
     "search": (
         "holdfast search when does the tidal gate open",
@@ -49,6 +50,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "policies": ("holdfast policies", "holdfast policies patient"),
     "trials": ("holdfast trials",),
     "alerts": ("holdfast alerts", "holdfast alerts --limit 5 --json"),
+    "stories": ("holdfast stories show 42", "holdfast stories entities --limit 10"),
+    "stories show": ("holdfast stories show 42",),
+    "stories entities": ("holdfast stories entities --org acme --json",),
+    "readings": ("holdfast readings show 43",),
+    "readings show": ("holdfast readings show 43",),
     "retry": (
         "holdfast retry 17 18",
         "holdfast retry 16 --phase extract",

@@ -32,6 +32,8 @@ RECEIPT = {
     "embeddings": "vectors",
     "entities": "entities",
     "relations": "relations",
+    "stories": "stories",
+    "readings": "readings",
     "answers": "remembered answers of paid services",
     "errors": "logged errors",
     "artifacts": "stored files",

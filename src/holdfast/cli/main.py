@@ -21,10 +21,12 @@ from holdfast.cli.keeping import clean, delete, reindex
 from holdfast.cli.keys import keys
 from holdfast.cli.looking import policies, queues, status, workers
 from holdfast.cli.mcp import mcp
+from holdfast.cli.readings import readings
 from holdfast.cli.search import search
 from holdfast.cli.serve import serve
 from holdfast.cli.show import show
 from holdfast.cli.stats import stats
+from holdfast.cli.stories import stories
 from holdfast.cli.submit import submit
 from holdfast.cli.trials import trials
 from holdfast.cli.up import up
@@ -53,6 +55,8 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "workers": workers,
         "policies": policies,
         "alerts": alerts,
+        "stories": stories,
+        "readings": readings,
     },
     "Act": {
         "retry": retry,

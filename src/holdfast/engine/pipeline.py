@@ -76,7 +76,8 @@ class Phase:
     The handler is `async def` (runs on the event loop), a plain function (runs in a thread) or, with `isolated`, an
     importable function of the JSON payload and a progress callback, run in a child process under those limits.
     `concurrency` is per worker process. `budget` names a daily budget, from which `estimate_usd` is reserved before
-    each attempt. `paid` settles each attempt at once instead of in groups.
+    each attempt; `daily_limit_usd` is what that budget begins with, 5 USD unless said, until an operator sets it.
+    `paid` settles each attempt at once instead of in groups.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Phase:
     provider: str | None = None
     budget: str | None = None
     estimate_usd: Estimate = Decimal(0)
+    daily_limit_usd: Decimal | None = None
     paid: bool = False
 
     def __post_init__(self) -> None:
@@ -162,6 +164,7 @@ class Pipeline:
             "limit_seconds": phase.limit_seconds,
             "provider": phase.provider,
             "budget": phase.budget,
+            **({} if phase.daily_limit_usd is None else {"daily_limit_usd": float(phase.daily_limit_usd)}),
         }
 
     def _before(self, index: int) -> str:

@@ -22,6 +22,8 @@ class Receipt:
     embeddings: int = 0
     entities: int = 0
     relations: int = 0
+    stories: int = 0
+    readings: int = 0
     answers: int = 0
     errors: int = 0
     artifacts: int = 0

@@ -36,8 +36,11 @@ begin
     select v_name, s.key, s.value::text::smallint
     from jsonb_each(p_declaration -> 'statuses') s
     on conflict (pipeline, status) do update set progress = excluded.progress;
-    insert into budget (name)
-    select distinct p ->> 'budget' from jsonb_array_elements(p_declaration -> 'phases') p where p ->> 'budget' is not null
+    insert into budget (name, daily_limit_usd)
+    select p ->> 'budget', coalesce(max((p ->> 'daily_limit_usd')::numeric), 5)
+    from jsonb_array_elements(p_declaration -> 'phases') p
+    where p ->> 'budget' is not null
+    group by 1
     on conflict (name, organisation) do nothing;
     return 'registered';
 exception
