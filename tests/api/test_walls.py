@@ -21,6 +21,8 @@ select md5(string_agg(row::text, ' ' order by row::text)) from (
     select to_jsonb(d) from holdfast.document d where organisation = 'other'
     union all select to_jsonb(j) from holdfast.pipeline_job j where organisation = 'other'
     union all select to_jsonb(c) from holdfast.chunk c where organisation = 'other'
+    union all select to_jsonb(s) from holdfast.story s where organisation = 'other'
+    union all select to_jsonb(r) from holdfast.reading r where organisation = 'other'
     union all select to_jsonb(a) from holdfast.artifact a where organisation = 'other'
     union all select to_jsonb(t) from holdfast.trial t where organisation is distinct from 'acme'
     union all select to_jsonb(r) from holdfast.receiver r where organisation = 'other'
@@ -99,6 +101,8 @@ async def theirs(guarded: Served) -> Theirs:
     await worker.fail_once("store", CorruptInput(f"{TELLTALE} is torn"))
     await Library(database).put(submitted.document_id, 0, f"The ferry to {TELLTALE} leaves at noon.")
     await database.execute("update holdfast.document set searchable_at = holdfast.clock()")
+    await database.execute("select holdfast.store_story($1, $2::text::jsonb)", submitted.document_id, _story())
+    await database.execute("select holdfast.store_reading($1, $2, 'model')", submitted.document_id, TELLTALE)
     await keep(guarded, submitted.document_id, "original", b"bytes of " + TELLTALE.encode(), organisation="other")
     await keep(guarded, submitted.document_id, "text", b"text of " + TELLTALE.encode(), organisation="other")
     (delivery,) = await guarded.app.webhooks.deliveries()
@@ -109,6 +113,11 @@ async def theirs(guarded: Served) -> Theirs:
         TELLTALE,
     )
     return Theirs(submitted.document_id, submitted.job_id, webhook.receiver_id, delivery.delivery_id)
+
+
+def _story() -> str:
+    said = {"summary_neutral": TELLTALE, "summary_spicy": TELLTALE, "category": "other", "severity": 1}
+    return json.dumps({**said, "top_entities": [TELLTALE], "entity_counter": {TELLTALE: 1}, "model": "model"})
 
 
 async def test_no_door_leads_to_another_organisation(guarded: Served, theirs: Theirs) -> None:
@@ -153,6 +162,9 @@ async def test_same_doors_show_it_to_its_owner(guarded: Served, theirs: Theirs) 
         "/v1/admin/failure-groups",
         "/v1/admin/top-failing",
         "/v1/admin/repeat-offenders",
+        f"/v1/stories/{document}",
+        "/v1/stories/entities",
+        f"/v1/readings/{document}",
     }
 
 

@@ -40,6 +40,9 @@ ELSEWHERE = (
     "holdfast retry --category corrupt_input --first 1",
     "holdfast webhooks test 1",
     "holdfast webhooks redeliver 12",
+    "holdfast ingest article.json --pipeline stories",
+    "holdfast stories show 42",
+    "holdfast readings show 43",
 )
 
 

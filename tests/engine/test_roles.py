@@ -35,6 +35,9 @@ READING = SEARCHING | {
     "deliveries",
     "receivers",
     "submission_under",
+    "reading_of",
+    "story_entities",
+    "story_of",
 }
 TELLING = {"check_alerts", "end_delivery", "mail_alerts_to", "take_deliveries"}
 RECEIVERS = {"add_webhook", "redeliver", "remove_receiver", "rotate_secret"}
@@ -118,6 +121,8 @@ WORKING = (
         "store_duplicate",
         "store_embeddings",
         "store_fetched",
+        "store_reading",
+        "store_story",
         "submit",
         "sweep",
         "take_for_embedding",
