@@ -1,6 +1,7 @@
 -- Removes what was told of a document and takes it out of the totals; says how much that was. Idempotent.
 create or replace function holdfast.remove_story(p_document bigint) returns jsonb
-language plpgsql security definer set search_path = holdfast, pg_temp as $$
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     v_count bigint;
 begin

@@ -1,7 +1,8 @@
 -- Keeps what was told of an article, in the transaction that settles its attempt. Told again it replaces what was there, and
 -- counts once. Of several versions of one location the newest counts, in whichever order they are told.
 create or replace function holdfast.store_story(p_document bigint, p_story jsonb) returns void
-language plpgsql security definer set search_path = holdfast, pg_temp as $$
+language plpgsql security definer set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     v_document document;
     v_older bigint;
