@@ -61,6 +61,8 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
         "remove_from_graph": '{"entities": 2, "relations": 3}',
         "remove_embeddings": '{"embeddings": 4}',
         "remove_chunks": '{"chunks": 5}',
+        "remove_story": '{"stories": 7}',
+        "remove_reading": '{"readings": 8}',
         "remove_answers": '{"answers": 6}',
     }.items():
         await library.database.execute(
@@ -73,8 +75,12 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
         )
     counts = await library.database.fetchval("select holdfast.remove_derived($1)", document)
     asked = [row["name"] for row in await library.database.fetch("select name from public.asked order by id")]
-    assert counts == {"entities": 2, "relations": 3, "embeddings": 4, "chunks": 5, "answers": 6}
-    assert asked == ["remove_from_graph", "remove_embeddings", "remove_chunks", "remove_answers"]
+    assert counts == {
+        **{"entities": 2, "relations": 3, "embeddings": 4, "chunks": 5},
+        **{"stories": 7, "readings": 8, "answers": 6},
+    }
+    rooms = ("from_graph", "embeddings", "chunks", "story", "reading", "answers")
+    assert asked == [f"remove_{room}" for room in rooms]
 
 
 async def test_what_is_left_is_a_tombstone_that_quotes_nothing(library: Library, store: ArtifactStore) -> None:
