@@ -20,7 +20,8 @@ from tests.engine.working import QUICK, all_final, running, until
 from tests.stories.newsroom import Newsroom, asked
 
 PROMPT = {"prompt": "A poem about the tidal gate", "instructions": "In four lines."}
-ONE_RETRY = Policy.retrying("generation_once_more", (0,))
+# On a busy machine an answer may come too late once or twice.
+TWO_RETRIES = Policy.retrying("generation_twice_more", (0, 0))
 AT_ONCE = Policy.retrying("generation_at_once", (0, 0, 0))
 
 
@@ -148,7 +149,7 @@ def _hurried(pipeline: Pipeline, **changed: Any) -> Pipeline:
 
 async def test_of_200_readings_half_hang_and_each_ends_as_it_should(room: Newsroom) -> None:
     room.provider.refuses = lambda call: HANG if "hangs" in asked(call) else None
-    pipeline, database = _hurried(room.pipeline, concurrency=80, policy=ONE_RETRY), room.app.database
+    pipeline, database = _hurried(room.pipeline, concurrency=80, policy=TWO_RETRIES), room.app.database
     await Queue(database).register([pipeline])
     await room.app.control("tester").set_budget("language_model", Decimal(100))
     words = ["hangs", "answers"] * 100

@@ -62,10 +62,10 @@ class Newsroom:
 
     async def again(self, document_id: int) -> Submitted:
         """Another job for a document; while one is under way, that one."""
-        row = await self.app.database.fetchval(
-            "select input from holdfast.pipeline_job where document_id = $1 order by id limit 1", document_id
+        first = await self.app.database.fetchval(
+            "select input from holdfast.pipeline_phase where document_id = $1 order by id limit 1", document_id
         )
-        item = Submission(organisation="acme", document_id=document_id, input=row)
+        item = Submission(organisation="acme", document_id=document_id, input=first)
         (submitted,) = await submit(self.app.database, self.pipeline.name, [item])
         return submitted
 

@@ -25,8 +25,9 @@ async def test_entities_are_merged_over_stories_whatever_their_case(room: Newsro
 async def test_story_told_again_counts_once(room: Newsroom) -> None:
     taken = await room.take_in()
     await room.work()
-    await room.again(taken.document_id or 0)
+    again = await room.again(taken.document_id or 0)
     await room.work()
+    assert (await room.job(again.job_id))["state"] == "done"
     assert await room.entities() == COUNTED
 
 
@@ -38,8 +39,9 @@ async def test_newer_version_of_an_article_counts_instead_of_the_older(room: New
     await room.work()
     assert await room.entities() == {"Kelp Point": (1, 4)}
     older = await room.app.database.fetchval("select min(document_id) from holdfast.story")
-    await room.again(older)
+    again = await room.again(older)
     await room.work()
+    assert (await room.job(again.job_id))["state"] == "done"
     assert older < (newer.document_id or 0)
     assert await room.entities() == {"Kelp Point": (1, 4)}
 
