@@ -27,7 +27,7 @@ from holdfast.engine.pipeline import Pipeline
 from holdfast.engine.queue import Queue
 from holdfast.engine.slots import Slots
 from holdfast.engine.worker import Pace, Worker
-from holdfast.errors import DatabaseUnusable, HoldfastError, InvalidInput
+from holdfast.errors import DatabaseUnusable, HoldfastError
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
 from holdfast.intake.repetition import Earlier, submission_under
@@ -54,7 +54,6 @@ FUNCTIONS = Path(holdfast.__file__).parent
 FEWEST_WORKER_CONNECTIONS = 4
 SHOWN_IDS = 20
 CLEAN_SECONDS = 3600.0
-WRITTEN_BY_MODEL = ("stories", "readings")
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,7 @@ class App:
         return Search(self.database, self.assembly.embedder)
 
     def intake(self, pipeline: str) -> Intake:
-        """The way of documents into a pipeline. Raises InvalidInput for one that lacks what its settings describe."""
-        self._check_offered(pipeline)
+        """The way of documents into a pipeline. Raises InvalidInput where a built-in one lacks its settings."""
         return self.assembly.intake(pipeline)
 
     async def earlier(self, organisation: str, key: str) -> Earlier | None:
@@ -246,20 +244,12 @@ class App:
     ) -> Worker:
         """A worker for the configured pipelines. A name that fits none of them raises NotFound."""
         only_pipelines = tuple(only_pipelines)
-        self._check_offered(*only_pipelines)
+        self.assembly.check_offered(*only_pipelines)
         pipelines = self.pipelines
         if concurrency is not None:
             pipelines = tuple(_with_concurrency(pipeline, concurrency) for pipeline in pipelines)
         slots = Slots.serving(pipelines, only_pipelines=only_pipelines, only_phases=tuple(only_phases))
         return Worker(self.database, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
-
-    def _check_offered(self, *pipelines: str) -> None:
-        for name in pipelines:
-            if name in WRITTEN_BY_MODEL and self.settings.llm_model is None:
-                raise InvalidInput(
-                    f'pipeline "{name}" needs a language model: set HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL, and '
-                    "HOLDFAST_LLM_API_KEY if the service asks for a key"
-                )
 
 
 @asynccontextmanager

@@ -37,7 +37,7 @@ from holdfast.notices.delivery import Sender
 from holdfast.notices.mail import MailSender, MailServer
 from holdfast.notices.webhook import SECONDS as WEBHOOK_SECONDS
 from holdfast.notices.webhook import WebhookSender
-from holdfast.pipelines import GENERATION_SECONDS, Dealings, Rooms, documents, readings, stories
+from holdfast.pipelines import GENERATION_SECONDS, READINGS, STORIES, Dealings, Rooms, documents, readings, stories
 from holdfast.providers.answers import Answers
 from holdfast.providers.deepgram import DeepgramModel, DeepgramTranscriber, deepgram_api
 from holdfast.providers.embedder import Embedder
@@ -161,12 +161,22 @@ class Assembly:
         return OpenAIModel(api, ChatModel(settings.llm_model, prices, settings.llm_tokens_field))
 
     def intake(self, pipeline: str) -> Intake:
-        """The way in."""
+        """The way in. Raises InvalidInput where a built-in pipeline lacks its settings."""
+        self.check_offered(pipeline)
         return Intake(self._database, self.store, pipeline=pipeline, most_bytes=self._most_bytes)
 
     def pipelines(self) -> tuple[Pipeline, ...]:
         """Every built-in pipeline whose tools are there."""
         return (self.documents(), *self._written_by_model())
+
+    def check_offered(self, *pipelines: str) -> None:
+        """Raise InvalidInput that names the missing settings for a built-in pipeline that is not there without them."""
+        for name in pipelines:
+            if name in (STORIES, READINGS) and self.language_model is None:
+                raise InvalidInput(
+                    f'pipeline "{name}" needs a language model: set HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL, and '
+                    "HOLDFAST_LLM_API_KEY if the service asks for a key"
+                )
 
     def documents(self) -> Pipeline:
         """The documents pipeline with its tools."""

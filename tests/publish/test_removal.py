@@ -76,8 +76,13 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
     counts = await library.database.fetchval("select holdfast.remove_derived($1)", document)
     asked = [row["name"] for row in await library.database.fetch("select name from public.asked order by id")]
     assert counts == {
-        **{"entities": 2, "relations": 3, "embeddings": 4, "chunks": 5},
-        **{"stories": 7, "readings": 8, "answers": 6},
+        "entities": 2,
+        "relations": 3,
+        "embeddings": 4,
+        "chunks": 5,
+        "stories": 7,
+        "readings": 8,
+        "answers": 6,
     }
     rooms = ("from_graph", "embeddings", "chunks", "story", "reading", "answers")
     assert asked == [f"remove_{room}" for room in rooms]

@@ -1,5 +1,6 @@
 """Articles, and the stories that a language model tells of them: what comes out, and what it costs."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.app import open_app
+from holdfast.engine.attempt import Attempt, Document
 from holdfast.errors import InvalidInput
 from holdfast.settings import Settings
 from holdfast.testing import absurd_usage
@@ -107,18 +109,15 @@ async def test_story_beyond_the_days_budget_waits_for_the_next_day(dsn: str, tmp
 
 
 async def test_long_article_reserves_what_it_may_really_cost(room: Newsroom) -> None:
-    enrich = room.pipeline.phases[0]
-    assert callable(enrich.estimate_usd)
-    short, long = (_Sized({"text": "x" * size}) for size in (100, 500_000))
-    assert enrich.estimate_usd(short) == Settings().stories_estimate_usd  # type: ignore[arg-type]
-    assert enrich.estimate_usd(long) > Decimal("0.03")  # type: ignore[arg-type]
+    estimate_usd = room.pipeline.phases[0].estimate_usd
+    assert callable(estimate_usd)
+    assert estimate_usd(_attempt("x" * 100)) == Settings().stories_estimate_usd
+    assert estimate_usd(_attempt("x" * 500_000)) > Decimal("0.03")
 
 
-class _Sized:
-    """As much of an attempt as an estimate looks at."""
-
-    def __init__(self, input: dict[str, str]) -> None:
-        self.input = input
+def _attempt(text: str) -> Attempt:
+    document = Document(1, "acme", "article.json", "upload", None, None, {})
+    return Attempt(1, 1, "stories", "enrich", 1, 1, 300.0, datetime.now(UTC), {"text": text}, document)
 
 
 async def test_daily_budget_of_the_settings_begins_and_an_operators_stays(dsn: str, tmp_path: Path) -> None:
