@@ -8,10 +8,10 @@ import pytest
 from holdfast.db.connection import Database
 from holdfast.engine.control import Control
 from holdfast.notices.receivers import Event, Receivers
+from holdfast.testing import Reply
 from tests.cli.conftest import CommandLine
 from tests.notices.hook import Hook, genuine
 from tests.notices.telling import until
-from holdfast.testing import Reply
 
 URL = "https://example.org/hooks"
 

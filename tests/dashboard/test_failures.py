@@ -11,11 +11,11 @@ from playwright.async_api import Browser, Page, expect
 from holdfast.dashboard.failures.causes import causes
 from holdfast.dashboard.failures.offenders import documents
 from holdfast.engine.overview import Row
+from holdfast.testing import KEY, StandIn, refusal
+from holdfast.testing.answering import DIMENSION
 from tests.dashboard.chromium import looking
 from tests.dashboard.conftest import Dashboard, dashboard_of
 from tests.dashboard.sending import upload
-from holdfast.testing import KEY, StandIn, refusal
-from holdfast.testing.answering import DIMENSION
 
 OUTAGE = [refusal(503, message="we are down")] * 500
 

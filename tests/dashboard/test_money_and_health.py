@@ -14,11 +14,11 @@ from holdfast.dashboard.money.accounts import budgets, spent_by
 from holdfast.dashboard.money.daychart import KINDS, OTHERS, daychart
 from holdfast.engine.overview import Row
 from holdfast.engine.queue import Submission, submit
+from holdfast.testing import KEY, StandIn
+from holdfast.testing.answering import DIMENSION
 from tests.dashboard.chromium import PHONE, looking
 from tests.dashboard.conftest import Dashboard, dashboard_of
 from tests.dashboard.sending import finished, upload
-from holdfast.testing import KEY, StandIn
-from holdfast.testing.answering import DIMENSION
 
 DAY = date(2026, 5, 1)
 STAND_STILL = """update holdfast.pipeline_job set progress_at = progress_at - interval '11 minutes'

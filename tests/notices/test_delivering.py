@@ -13,10 +13,10 @@ from holdfast.network.pinned import PinnedClient
 from holdfast.notices.delivering import Deliverer
 from holdfast.notices.delivery import Failed
 from holdfast.notices.webhook import WebhookSender
+from holdfast.testing import Reply
 from tests.conftest import Clock
 from tests.notices.hook import Hook, genuine
 from tests.notices.telling import Telling, numbers, running, until
-from holdfast.testing import Reply
 
 WAITS = (5, 30, 120, 600, 3600, 21600, 86400)
 

@@ -18,10 +18,10 @@ from holdfast.engine.slots import Slots
 from holdfast.engine.worker import Worker
 from holdfast.errors import CorruptInput, NetworkTimeout
 from holdfast.providers.http import Endpoint, HttpApi
+from holdfast.testing import KEY, StandIn
 from holdfast.tracing.collector import traced
 from holdfast.tracing.ids import Ids
 from tests.engine.working import QUICK, pipeline_of, take_in, work_off
-from holdfast.testing import KEY, StandIn
 from tests.tracing.collecting import Collector, collecting, read
 
 SECRET_TEXT = "the patient's name is Ada"

@@ -10,8 +10,8 @@ import pytest
 from holdfast.access.signatures import new_secret, sign
 from holdfast.engine.doctor import examine
 from holdfast.engine.queue import Queue, Submission, submit
-from tests.api.serving import Served, serving
 from holdfast.testing import Call, Reply, StandIn
+from tests.api.serving import Served, serving
 from tests.walks.conftest import Walks
 from tests.walks.parsing_process import pipeline
 
