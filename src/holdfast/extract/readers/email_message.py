@@ -3,10 +3,11 @@
 import email
 from collections.abc import Iterator
 
+from holdfast.archives.unpacking import ArchiveLimits, Unpacking
 from holdfast.errors import CorruptInput, EncryptedInput, TooLarge, UnsafeArchive
 from holdfast.extract.readers.email_parts import PARSER_ERRORS, Part, content, date, file_name, given_name, header, text
 from holdfast.extract.readers.html_text import html_to_text
-from holdfast.extract.readers.unpacking import ArchiveLimits, Unpacking
+from holdfast.extract.readers.member_files import MemberFiles
 from holdfast.extract.reading import Progress, Reading, Source
 
 # The parser holds a message several times over.
@@ -26,7 +27,8 @@ def read_email(source: Source, reading: Reading, progress: Progress) -> None:
     message = _parse(source)
     _refuse_harmful(message, source.name)
     _write_head(message, reading)
-    unpacking = Unpacking(source, reading, ArchiveLimits())
+    files = MemberFiles(source, reading)
+    unpacking = Unpacking(source.path, source.name, limits=ArchiveLimits(), take=files.take)
     parts = list(_chosen(message))
     for _ in parts:
         unpacking.count()
@@ -37,9 +39,9 @@ def read_email(source: Source, reading: Reading, progress: Progress) -> None:
             unpacking.skip("a picture or signature of the letter itself", file_name(part))
         else:
             unpacking.store(file_name(part), [content(part)])
-    unpacking.report()
+    files.report(unpacking)
     if reading.members:
-        unpacking.write_list("## Attachments")
+        files.write_list("## Attachments")
 
 
 def _parse(source: Source) -> Part:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from holdfast.extract.readers.unpacking import ArchiveLimits, Unpacking
+from holdfast.archives.unpacking import ArchiveLimits, Unpacking
+from holdfast.extract.readers.member_files import MemberFiles
 from holdfast.extract.reading import Progress, Reading, Source
 
 _MOST_LINE_BYTES = 1 << 20
@@ -17,12 +18,13 @@ def read_mailbox(source: Source, reading: Reading, progress: Progress) -> None:
     reading.extractor = "mailbox"
     reading.has_headings = False
     reading.title = source.name
-    unpacking = Unpacking(source, reading, ArchiveLimits())
+    files = MemberFiles(source, reading)
+    unpacking = Unpacking(source.path, source.name, limits=ArchiveLimits(), take=files.take)
     for number, lines in groupby(_lines(source, progress), key=_Numbering()):
         unpacking.count()
         unpacking.store(f"message {number:05}.eml", _message(lines))
-    unpacking.report()
-    unpacking.write_list(f"Messages in {source.name}:")
+    files.report(unpacking)
+    files.write_list(f"Messages in {source.name}:")
 
 
 def _lines(source: Source, progress: Progress) -> Iterator[bytes]:

@@ -5,29 +5,29 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from holdfast.archives.compression import Decompressor, Inflate, Progress, decompress
+from holdfast.archives.names import printable
+from holdfast.archives.unpacking import Unpacking
+from holdfast.archives.zip_directory import ZipEntry, locate_data, read_entries
 from holdfast.errors import CorruptInput, EncryptedInput, UnsafeArchive
-from holdfast.extract.readers.compression import Decompressor, Inflate, decompress
-from holdfast.extract.readers.unpacking import Unpacking, printable
-from holdfast.extract.readers.zip_directory import ZipEntry, locate_data, read_entries
-from holdfast.extract.reading import Progress, Source
 
 _PIECE_BYTES = 1 << 20
 _STORED = 0
 _METHODS: dict[int, Callable[[], Decompressor]] = {8: lambda: Inflate(-15), 12: bz2.BZ2Decompressor}
 
 
-def unpack_zip(source: Source, unpacking: Unpacking, progress: Progress) -> None:
+def unpack_zip(unpacking: Unpacking, progress: Progress) -> None:
     """Hand every member to the unpacking, after the whole directory was found harmless."""
-    with source.path.open("rb") as file:
+    with unpacking.archive.open("rb") as file:
         entries = []
-        for entry in read_entries(file, source.name):
+        for entry in read_entries(file, unpacking.name):
             unpacking.count()
             unpacking.check_path(entry.name)
             if not entry.is_folder:
                 entries.append(entry)
         unpacking.check_total(sum(entry.unpacked_bytes for entry in entries))
-        starts = locate_data(file, entries, source.name)
-        _refuse_encrypted(entries, source.name)
+        starts = locate_data(file, entries, unpacking.name)
+        _refuse_encrypted(entries, unpacking.name)
         for number, (entry, start) in enumerate(zip(entries, starts, strict=True), start=1):
             _unpack(file, entry, start, unpacking)
             progress(number / len(entries))

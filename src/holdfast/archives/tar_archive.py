@@ -3,8 +3,8 @@
 import tarfile
 from collections.abc import Iterator
 
+from holdfast.archives.unpacking import Unpacking
 from holdfast.errors import CorruptInput, UnsafeArchive
-from holdfast.extract.readers.unpacking import Unpacking
 
 _BLOCK_BYTES = 512
 # A header that describes the next one: longer than any honest name.
@@ -25,9 +25,9 @@ def is_tar(block: bytes) -> bool:
     return any(block) and _parse(block) is not None
 
 
-def unpack_tar(pieces: Iterator[bytes], name: str, unpacking: Unpacking) -> None:
+def unpack_tar(pieces: Iterator[bytes], unpacking: Unpacking) -> None:
     """Hand every regular file to the unpacking; links and devices are skipped, never made."""
-    stream = _Stream(pieces, name)
+    stream = _Stream(pieces, unpacking.name)
     # What an extended header says about the member after it, such as a name too long for its own header.
     told: dict[str, str] = {}
     while (block := stream.take(_BLOCK_BYTES)) and any(block):

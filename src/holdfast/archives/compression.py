@@ -5,10 +5,11 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from holdfast.errors import CorruptInput, UnsafeArchive
-from holdfast.extract.reading import Progress
+
+Progress: TypeAlias = Callable[[float], None]
 
 _PIECE_BYTES = 1 << 20
 
