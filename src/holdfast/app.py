@@ -15,6 +15,7 @@ from holdfast.access.keys import Keys
 from holdfast.artifacts.checks import BrokenArtifact, missing_artifacts
 from holdfast.artifacts.document_file import DocumentFile, file_of
 from holdfast.artifacts.retention import remove_unused
+from holdfast.configs.questions import Configs
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
 from holdfast.db.migrations import Applied, migrate, pending
 from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
@@ -157,6 +158,11 @@ class App:
     async def warnings(self, document_ids: list[int]) -> list[dict[str, object]]:
         """What the owners of these documents should know."""
         return await warnings_of(self.database, document_ids)
+
+    @property
+    def configs(self) -> Configs:
+        """What configuration archives hold."""
+        return Configs(self.database)
 
     @property
     def overview(self) -> Overview:

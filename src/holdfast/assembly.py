@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.chunk.phase import Chunk
 from holdfast.chunk.section import Sizes
+from holdfast.configs.phase import ParseConfigs
 from holdfast.db.connection import Database
 from holdfast.embed.phase import Embed
 from holdfast.engine.isolated_children import Children
@@ -37,7 +38,17 @@ from holdfast.notices.delivery import Sender
 from holdfast.notices.mail import MailSender, MailServer
 from holdfast.notices.webhook import SECONDS as WEBHOOK_SECONDS
 from holdfast.notices.webhook import WebhookSender
-from holdfast.pipelines import GENERATION_SECONDS, READINGS, STORIES, Dealings, Rooms, documents, readings, stories
+from holdfast.pipelines import (
+    GENERATION_SECONDS,
+    READINGS,
+    STORIES,
+    Dealings,
+    Rooms,
+    configs,
+    documents,
+    readings,
+    stories,
+)
 from holdfast.providers.answers import Answers
 from holdfast.providers.deepgram import DeepgramModel, DeepgramTranscriber, deepgram_api
 from holdfast.providers.embedder import Embedder
@@ -167,7 +178,7 @@ class Assembly:
 
     def pipelines(self) -> tuple[Pipeline, ...]:
         """Every built-in pipeline whose tools are there."""
-        return (self.documents(), *self._written_by_model())
+        return (self.documents(), self.configs(), *self._written_by_model())
 
     def check_offered(self, *pipelines: str) -> None:
         """Raise InvalidInput that names the missing settings for a built-in pipeline that is not there without them."""
@@ -182,6 +193,11 @@ class Assembly:
         """The documents pipeline with its tools."""
         return documents(self._rooms(), self._dealings())
 
+    def configs(self) -> Pipeline:
+        """The pipeline of configuration archives with its tools."""
+        parse = ParseConfigs(self._database, self.store, self.children)
+        return configs(self._storing(), parse, reading=_cores())
+
     def _written_by_model(self) -> tuple[Pipeline, ...]:
         model, writer = self.language_model, self._writer
         if model is None or writer is None:
@@ -195,11 +211,10 @@ class Assembly:
 
     def _rooms(self) -> Rooms:
         settings, database, store = self._settings, self._database, self.store
-        fetcher = Fetcher(self._guard)
         answers = Answers(database)
         limits = ExtractLimits(file_bytes=self._most_bytes, characters=settings.most_text_mb * _MEGABYTE)
         return Rooms(
-            store=Store(store, database, fetcher, most_bytes=self._most_bytes),
+            store=self._storing(),
             extract=Extract(store, self.children, Recordings(self.transcriber, answers), sniff_stream, limits=limits),
             validate=Validate(store, Rules(languages=frozenset(settings.languages))),
             chunk=Chunk(
@@ -221,6 +236,9 @@ class Assembly:
             add_to_graph=AddToGraph(database, store),
             publish=Publish(database),
         )
+
+    def _storing(self) -> Store:
+        return Store(self.store, self._database, Fetcher(self._guard), most_bytes=self._most_bytes)
 
     def _dealings(self) -> Dealings:
         context, graph = self._model_for("context"), self._model_for("graph")

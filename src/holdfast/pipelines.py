@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from holdfast.chunk.phase import Chunk
+from holdfast.configs.phase import ParseConfigs
 from holdfast.embed.phase import Embed
 from holdfast.engine.pipeline import Phase, Pipeline, minutes
-from holdfast.engine.policy import ENRICHMENT, FETCHING, GENERATION, PATIENT
+from holdfast.engine.policy import ENRICHMENT, FETCHING, GENERATION, PATIENT, STORAGE
 from holdfast.extract.phase import Extract
 from holdfast.graph.adding import AddToGraph
 from holdfast.graph.extracting import ExtractGraph
@@ -17,6 +18,7 @@ from holdfast.stories.phase import Enrich
 from holdfast.validate.phase import Validate
 
 DOCUMENTS = "documents"
+CONFIGS = "configs"
 STORIES = "stories"
 READINGS = "readings"
 LANGUAGE_MODEL_BUDGET = "language_model"
@@ -164,6 +166,36 @@ def documents(rooms: Rooms, dealings: Dealings) -> Pipeline:
             "publishing": 98,
             "complete": 100,
         },
+    )
+
+
+def configs(store: Store, parse: ParseConfigs, *, reading: int) -> Pipeline:
+    """Archives of .conf files, until every setting can be asked for. `reading`: how many archives are read at once."""
+    return Pipeline(
+        CONFIGS,
+        starts="PENDING",
+        phases=(
+            Phase(
+                name="store",
+                handler=store.run,
+                working="PENDING",
+                done="STORED",
+                component="storage",
+                policy=STORAGE,
+                limit_seconds=minutes(15),
+            ),
+            Phase(
+                name="parse",
+                handler=parse.run,
+                working="PARSING",
+                done="COMPLETE",
+                component="parse",
+                policy=STORAGE,
+                limit_seconds=minutes(60),
+                concurrency=reading,
+            ),
+        ),
+        progress={"PENDING": 5, "STORED": 10, "PARSING": 15, "COMPLETE": 100},
     )
 
 

@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from holdfast.api.callers import Doorkeeper
+from holdfast.api.configs import configs
 from holdfast.api.documents import documents
 from holdfast.api.door import Door
 from holdfast.api.events import events
@@ -50,6 +51,7 @@ ROUTERS = (
     webhooks,
     hooks,
     stories,
+    configs,
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The call was wrong.", "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}}},

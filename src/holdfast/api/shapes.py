@@ -187,6 +187,9 @@ class Removed(Shape):
     stories: int
     readings: int
     answers: int
+    config_files: int
+    stanzas: int
+    settings: int
     errors: int
     artifacts: int
     bytes: int

@@ -17,6 +17,7 @@ WHY_NOT = {
     "is_queued": "waits in the queue already",
     "is_working": "is being worked on",
     "is_done": "is done",
+    "already_completed": "is complete already",
     "is_deadletter": "is in the dead letter",
     "is_cancelled": "is cancelled already",
     "document_has_another_live_job": "another job carries the same document",

@@ -16,6 +16,7 @@ from holdfast.intake.found import Found
 from holdfast.intake.intake import Result, Taken
 from holdfast.intake.sources.files import LeftOut
 from holdfast.intake.sources.watch import changes
+from holdfast.pipelines import CONFIGS
 
 if TYPE_CHECKING:
     from holdfast.app import App
@@ -44,6 +45,11 @@ class Intaken:
         return [one.job_id for one in self.taken if one.job_id is not None and one.result not in known]
 
     @property
+    def runs(self) -> list[dict[str, object]]:
+        """The documents by which what came of them is asked for."""
+        return [{"name": one.found.name, "run": one.document_id} for one in self.taken if one.document_id is not None]
+
+    @property
     def refused(self) -> list[dict[str, str | None]]:
         """What could not be taken in, and why."""
         refused = [one for one in self.taken if one.result in (Result.TOO_LARGE, Result.UNREADABLE)]
@@ -68,6 +74,7 @@ async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any
         interrupted = await _unless_told_to_stop(_take_in(app, request, intaken, picture), _nothing_more)
     return {
         **await _summary(app, intaken, waited=request.wait),
+        "runs": intaken.runs if request.pipeline == CONFIGS else [],
         "seconds": time.monotonic() - began_at,
         "interrupted": interrupted,
     }

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from holdfast.cli.acting import cancel, requeue_stuck, reset, retry
 from holdfast.cli.alerts import alerts
 from holdfast.cli.budget import budget
+from holdfast.cli.configs import configs
 from holdfast.cli.errors import errors
 from holdfast.cli.examples import epilog
 from holdfast.cli.holds import hold, release
@@ -49,6 +50,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "queues": queues,
         "jobs": jobs,
         "show": show,
+        "configs": configs,
         "errors": errors,
         "stats": stats,
         "trials": trials,

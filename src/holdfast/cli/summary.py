@@ -37,6 +37,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     emit(*_head(summary))
     if summary["phases"]:
         print_table(PHASES, summary["phases"], title="Phases", empty="")
+    _list(
+        "Runs",
+        [(f"{row['name']} · run {row['run']}", [f"holdfast configs show {row['run']}"]) for row in summary["runs"]],
+    )
     _list("Warnings", [(row["source_name"], [row["message"]]) for row in summary["warnings"]])
     _list("Waiting", [(_job(row), [row["next"]]) for row in summary["waiting"]])
     _list("Not taken in", [(row["name"], [row["reason"]]) for row in summary["refused"]])

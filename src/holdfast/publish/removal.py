@@ -25,6 +25,9 @@ class Receipt:
     stories: int = 0
     readings: int = 0
     answers: int = 0
+    config_files: int = 0
+    stanzas: int = 0
+    settings: int = 0
     errors: int = 0
     artifacts: int = 0
     bytes: int = 0

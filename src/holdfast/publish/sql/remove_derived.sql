@@ -8,8 +8,8 @@ declare
     v_counts jsonb := '{}';
 begin
     foreach v_remove in array array[
-        'remove_from_graph', 'remove_embeddings', 'remove_chunks', 'remove_story', 'remove_reading', 'remove_answers',
-        'remove_awaited_answers'
+        'remove_from_graph', 'remove_embeddings', 'remove_chunks', 'remove_story', 'remove_reading', 'remove_configs',
+        'remove_answers', 'remove_awaited_answers'
     ] loop
         if to_regprocedure(format('holdfast.%I(bigint)', v_remove)) is not null then
             execute format('select holdfast.%I($1)', v_remove) into v_removed using p_document;
