@@ -31,7 +31,7 @@ from tests.recycling import Recycling
 EXTERNAL_URL = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
 SERVERS = ["embedded", "external"] if EXTERNAL_URL else ["embedded"]
 # Where SQL is what is tested. Elsewhere the server makes no difference, and time is what the suite has least of.
-BOTH_SERVERS = ("access", "chunk", "db", "engine", "graph", "intake", "notices", "publish", "search")
+BOTH_SERVERS = ("access", "chunk", "configs", "db", "engine", "graph", "intake", "notices", "publish", "search")
 WHOLE_MODULES = ("tests/plans/", "tests/walks/documents/")
 
 # Outside pytest's own directory: that one is made private again by every new run, and the embedded server,
