@@ -268,6 +268,13 @@ async def test_every_status_of_documents_is_in_the_reference_with_its_percentage
     assert wrong == set()
 
 
+async def test_every_status_of_configs_is_in_the_reference_with_its_percentage(database: Database) -> None:
+    async with AsyncExitStack() as resources:
+        configs = Assembly(Settings(), database, resources).configs()
+    text = (REFERENCE / "states.md").read_text()
+    assert [status for status, percent in configs.progress.items() if f"| `{status}` ({percent} %) |" not in text] == []
+
+
 def test_every_category_is_in_the_reference_with_its_fate() -> None:
     text = (REFERENCE / "failures.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (permanent|passes|waits|nobody's) \|", text, flags=re.MULTILINE))

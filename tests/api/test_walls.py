@@ -180,7 +180,9 @@ def _asks(description: dict[str, Any], theirs: Theirs) -> Iterator[Ask]:
             parameters = operation.get("parameters", [])
             names = [one["name"] for one in parameters if one["in"] == "query"]
             needed = {one["name"] for one in parameters if one["in"] == "query" and one["required"]}
-            address = path.format(hold_id=1, name="stories", provider="parser", **asdict(theirs))
+            run = theirs.document_id
+            places = {"hold_id": 1, "name": "stories", "provider": "parser", "run": run, "other": run}
+            address = path.format(**places, **asdict(theirs))
             queries = list(_choices(names, needed, theirs))
             bodies: list[tuple[Any, Any]] = list(_bodies(description, operation, theirs)) or [(None, None)]
             for query, (body, form) in itertools.product(queries, bodies):

@@ -20,6 +20,7 @@ from holdfast.db.connection import Database
 from holdfast.engine.queue import Queue
 from holdfast.settings import Settings
 from tests.cli.conftest import HERE, CommandLine
+from tests.extract.readers.archive_samples import tar_of
 
 REFERENCE = (HERE.parents[1] / "docs" / "reference" / "cli.md").read_text()
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", REFERENCE, re.MULTILINE | re.DOTALL))
@@ -90,6 +91,7 @@ async def test_every_example_in_the_reference_runs(
     for name in ("library/gate.md", "minutes-1.md", "minutes-2.md"):
         (tmp_path / name).write_text(f"# {name}\n\nThe tidal gate opens at half tide; mooring fees are due in May.\n")
     (tmp_path / "documents.jsonl").write_text('{"source_name": "a.pdf"}\n{"source_name": "b.pdf"}\n')
+    (tmp_path / "app.tgz").write_bytes(tar_of([("app.conf", b"[install]\nstate = enabled\n")], "w:gz"))
     async with AsyncExitStack() as resources:
         await Queue(database).register([Assembly(Settings(home=tmp_path), database, resources).documents()])
     environment = {**seeded.environment, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}

@@ -172,7 +172,7 @@ async def test_jobs_the_act_cannot_change_are_counted_with_the_reason(scenario: 
 
     tally = await control.retry(Selection(ids=(job.job_id, failed)))
 
-    assert tally.counts == {"is_done": 1, "queued": 1}
+    assert tally.counts == {"already_completed": 1, "queued": 1}
 
 
 async def test_preview_counts_by_phase_and_category_and_changes_nothing(scenario: Scenario, control: Control) -> None:
