@@ -176,7 +176,8 @@ def configs(store: Store, parse: ParseConfigs, *, reading: int) -> Pipeline:
         starts="PENDING",
         phases=(
             Phase(
-                name="store",
+                # Not "store" again: where a phase's name is given alone, it means one phase.
+                name="receive",
                 handler=store.run,
                 working="PENDING",
                 done="STORED",

@@ -51,7 +51,7 @@ async def test_single_file_is_a_run_too(desk: Desk, data: bytes, name: str, path
 async def test_run_shows_its_statuses_on_the_way(desk: Desk) -> None:
     await desk.take_in(zip_of(FILES))
     seen = [(await desk.job())["status"]]
-    await desk.work(only_phases=("store",))
+    await desk.work(only_phases=("receive",))
     seen.append((await desk.job())["status"])
     await desk.work()
     seen.append((await desk.job())["status"])
@@ -107,7 +107,7 @@ async def test_storage_trouble_is_retried_after_60_180_and_600_seconds(
     desk: Desk, clock: Clock, tmp_path: Path
 ) -> None:
     await desk.take_in(zip_of(FILES))
-    await desk.work(only_phases=("store",))
+    await desk.work(only_phases=("receive",))
     for path in (tmp_path / "store").rglob("*"):
         if path.is_file():
             path.unlink()

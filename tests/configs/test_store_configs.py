@@ -26,7 +26,7 @@ ONE_OF_EACH = {"file": 1, "stanza": 1, "setting": 1, "parse_error": 1}
 async def claim(desk: Desk) -> tuple[int, int]:
     """A run that someone parses: its job and token."""
     await desk.take_in(zip_of({"b.conf": b"[s]\na = 1\nnonsense\n"}))
-    await desk.work(only_phases=("store",))
+    await desk.work(only_phases=("receive",))
     queue = Queue(desk.app.database)
     await queue.register_worker("worker-1", host="test", pid=1, lanes=[Lane("configs", "parse", 1)])
     (attempt,) = await queue.claim("worker-1", [Lane("configs", "parse", 1)])

@@ -63,6 +63,7 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
         "remove_chunks": '{"chunks": 5}',
         "remove_story": '{"stories": 7}',
         "remove_reading": '{"readings": 8}',
+        "remove_configs": '{"settings": 9}',
         "remove_answers": '{"answers": 6}',
     }.items():
         await library.database.execute(
@@ -82,9 +83,10 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
         "chunks": 5,
         "stories": 7,
         "readings": 8,
+        "settings": 9,
         "answers": 6,
     }
-    rooms = ("from_graph", "embeddings", "chunks", "story", "reading", "answers")
+    rooms = ("from_graph", "embeddings", "chunks", "story", "reading", "configs", "answers")
     assert asked == [f"remove_{room}" for room in rooms]
 
 
