@@ -1,6 +1,6 @@
 """The syntax of .conf files, and that one bad line costs nothing but itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,7 +13,7 @@ def read(data: bytes | str, size: int = 1 << 20) -> list[Stanza | Setting | BadL
     return list(parse(Lines(_pieces(data, size))))
 
 
-def _pieces(data: bytes | str, size: int) -> Iterable[bytes]:  # type: ignore[misc]
+def _pieces(data: bytes | str, size: int) -> Iterator[bytes]:
     data = data.encode() if isinstance(data, str) else data
     yield from (data[start : start + size] for start in range(0, len(data), size))
 

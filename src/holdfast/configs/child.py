@@ -85,9 +85,9 @@ class _ConfFiles:
     def refuse_emptiness(self, name: str) -> None:
         """Raise if nothing could be read."""
         if not self.counts["files"]:
-            what = f"{self._others:,} other files" if self._others else "nothing else"
             raise EmptyText(
-                f"{name} holds no {SUFFIX} file with content, and {what}: archives inside it are not opened",
+                f"{name} holds no {SUFFIX} file with content (other files: {self._others:,}; archives inside it are "
+                f"not opened): pack the {SUFFIX} files themselves",
                 error_code="NO_CONF_FILES",
             )
         if self._unreadable and not self.counts["stanzas"]:

@@ -88,9 +88,10 @@ class _Parser:
 
     def _setting(self, line: Line, text: str) -> Iterator[Item]:
         key, equals, value = (part.strip() for part in text.partition("="))
-        if problem := _fault_of(key, equals) or line.problem:
+        fault = _fault_of(key, equals)
+        if problem := fault or line.problem:
             yield _bad(line, problem)
-        if _fault_of(key, equals):
+        if fault:
             return
         whole = yield from self._continued(line, value)
         if len(whole) > MOST_VALUE_CHARACTERS:
