@@ -1,10 +1,13 @@
 """Batches of a run are stored once, and only under the live claim."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from holdfast.configs.phase import ParseConfigs
 from holdfast.db.connection import Database, connect
+from holdfast.engine.attempt import Attempt
 from holdfast.engine.queue import Lane, Queue
 from holdfast.engine.strict_json import dump
 from holdfast.errors import Conflict, DatabaseUnusable
@@ -25,12 +28,17 @@ ONE_OF_EACH = {"file": 1, "stanza": 1, "setting": 1, "parse_error": 1}
 @pytest.fixture
 async def claim(desk: Desk) -> tuple[int, int]:
     """A run that someone parses: its job and token."""
-    await desk.take_in(zip_of({"b.conf": b"[s]\na = 1\nnonsense\n"}))
+    attempt = await claim_one(desk, b"[s]\na = 1\nnonsense\n")
+    return attempt.job_id, attempt.token
+
+
+async def claim_one(desk: Desk, data: bytes) -> Attempt:
+    await desk.take_in(zip_of({"b.conf": data}))
     await desk.work(only_phases=("receive",))
     queue = Queue(desk.app.database)
     await queue.register_worker("worker-1", host="test", pid=1, lanes=[Lane("configs", "parse", 1)])
     (attempt,) = await queue.claim("worker-1", [Lane("configs", "parse", 1)])
-    return attempt.job_id, attempt.token
+    return attempt
 
 
 async def store(database: Database, claim: tuple[int, int], batch: dict[str, Any] = BATCH) -> None:
@@ -71,6 +79,22 @@ async def test_what_an_earlier_attempt_left_is_cleared_piece_by_piece(desk: Desk
     answers = [await desk.app.database.fetchval("select holdfast.clear_configs($1, $2, 10)", *claim) for _ in range(4)]
     assert answers == [True, True, True, False]
     assert await counts(desk) == dict.fromkeys(ONE_OF_EACH, 0)
+
+
+async def test_attempt_says_how_far_it_is(desk: Desk) -> None:
+    seen: list[float] = []
+
+    class Watched(Attempt):
+        def progress(self, fraction: float) -> None:
+            seen.append(fraction)
+
+    claimed = await claim_one(desk, "".join(f"key_{n} = value\n" for n in range(10_000)).encode())
+    watched = Watched(**{one.name: getattr(claimed, one.name) for one in fields(Attempt) if one.init})
+    assembly = desk.app.assembly
+    await ParseConfigs(desk.app.database, assembly.store, assembly.children).run(watched)
+    assert seen == sorted(seen)
+    assert len({fraction for fraction in seen if 0.3 < fraction < 1}) >= 3
+    assert seen[-1] == 1
 
 
 async def test_worker_may_store_but_not_write_the_tables(
