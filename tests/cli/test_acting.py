@@ -24,7 +24,7 @@ def test_retry_says_which_jobs_it_left_and_exits_1(seeded: CommandLine) -> None:
     result = seeded.run("retry", "1", "17")
 
     assert result.code == 1
-    assert result.out == "1 queued again: job 17\n1 not changed (is done): job 1\n"
+    assert result.out == "1 queued again: job 17\n1 not changed (is complete already): job 1\n"
 
 
 def test_retry_by_filter_reaches_what_matches(seeded: CommandLine) -> None:

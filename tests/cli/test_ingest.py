@@ -176,7 +176,7 @@ MISTAKES = {
     "library --watch --no-wait": "choose one",
     "ftp://example.org/a.pdf": "give http or https",
     "library --meta team": "write it as key=value",
-    "library --pipeline nonsense": 'there is no pipeline "nonsense": name one of documents',
+    "library --pipeline nonsense": 'there is no pipeline "nonsense": name one of configs, documents',
 }
 
 

@@ -178,7 +178,7 @@ def test_an_unknown_pipeline_is_named_with_the_known_ones(holdfast: CommandLine)
     result = holdfast.run("worker", "--pipeline", "nonsense")
 
     assert result.code == 2
-    assert result.err == 'error: there is no pipeline "nonsense": name one of documents, reports\n'
+    assert result.err == 'error: there is no pipeline "nonsense": name one of configs, documents, reports\n'
 
 
 def test_without_pipelines_of_ones_own_it_serves_the_built_in_one(holdfast: CommandLine) -> None:
