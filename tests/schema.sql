@@ -168,6 +168,65 @@ CREATE INDEX chunk_public ON holdfast.chunk USING btree (organisation, id);
 CREATE INDEX chunk_words ON holdfast.chunk USING gin (((words || array_to_tsvector(ARRAY[('organisation '::text || organisation)]))));
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.config_file (
+    document_id bigint not null,
+    number integer not null,
+    organisation text not null,
+    source_path text not null,
+    file text not null,
+    encoding text not null,
+    constraint config_file_number_check CHECK ((number > 0)),
+    constraint config_file_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint config_file_pkey PRIMARY KEY (document_id, number),
+    constraint config_file_document_id_source_path_key UNIQUE (document_id, source_path)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.config_parse_error (
+    document_id bigint not null,
+    file_number integer not null,
+    line integer not null,
+    organisation text not null,
+    message text not null,
+    text text not null,
+    constraint config_parse_error_line_check CHECK ((line > 0)),
+    constraint config_parse_error_document_id_file_number_fkey FOREIGN KEY (document_id, file_number) REFERENCES holdfast.config_file(document_id, number),
+    constraint config_parse_error_pkey PRIMARY KEY (document_id, file_number, line)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.config_setting (
+    document_id bigint not null,
+    file_number integer not null,
+    stanza_number integer not null,
+    line integer not null,
+    organisation text not null,
+    key text not null,
+    value text not null,
+    constraint config_setting_key_check CHECK ((key <> ''::text)),
+    constraint config_setting_line_check CHECK ((line > 0)),
+    constraint config_setting_document_id_file_number_fkey FOREIGN KEY (document_id, file_number) REFERENCES holdfast.config_file(document_id, number),
+    constraint config_setting_pkey PRIMARY KEY (document_id, file_number, stanza_number, line)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.config_stanza (
+    document_id bigint not null,
+    file_number integer not null,
+    number integer not null,
+    organisation text not null,
+    file text not null,
+    name text not null,
+    source_path text not null,
+    line integer not null,
+    constraint config_stanza_line_check CHECK ((line > 0)),
+    constraint config_stanza_number_check CHECK ((number > 0)),
+    constraint config_stanza_document_id_file_number_fkey FOREIGN KEY (document_id, file_number) REFERENCES holdfast.config_file(document_id, number),
+    constraint config_stanza_pkey PRIMARY KEY (document_id, file_number, number),
+    constraint config_stanza_document_id_name_file_source_path_key UNIQUE (document_id, name, file, source_path)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.delivery (
     id bigint not null generated always as identity,
     notice_id bigint not null,
@@ -607,6 +666,17 @@ create table holdfast.policy_rule (
     constraint policy_rule_pkey PRIMARY KEY (policy, category)
 );
 
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.reading (
+    document_id bigint not null,
+    organisation text not null,
+    text text not null,
+    model text not null,
+    generated_at timestamp with time zone not null,
+    constraint reading_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint reading_pkey PRIMARY KEY (document_id)
+);
+
 -- read by nobody but the owner
 create table holdfast.receiver (
     id bigint not null generated always as identity,
@@ -652,6 +722,57 @@ create table holdfast.schema_state (
     checksum text not null,
     constraint schema_state_pkey PRIMARY KEY (key)
 );
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.story (
+    document_id bigint not null,
+    organisation text not null,
+    source_platform text not null,
+    source_location text,
+    title text,
+    url text,
+    published_at text,
+    summary_neutral text not null,
+    summary_spicy text not null,
+    category text not null,
+    severity smallint not null,
+    primary_actor text,
+    top_entities text[] not null,
+    entity_counter jsonb not null,
+    model text not null,
+    told_at timestamp with time zone not null,
+    constraint story_entity_counter_check CHECK ((jsonb_typeof(entity_counter) = 'object'::text)),
+    constraint story_severity_check CHECK (((severity >= 0) AND (severity <= 10))),
+    constraint story_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint story_pkey PRIMARY KEY (document_id)
+);
+CREATE INDEX story_location ON holdfast.story USING btree (organisation, source_platform, source_location, document_id) WHERE (source_location IS NOT NULL);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.story_entity (
+    document_id bigint not null,
+    normalised_name text not null,
+    organisation text not null,
+    name text not null,
+    mentions integer not null,
+    constraint story_entity_mentions_check CHECK ((mentions > 0)),
+    constraint story_entity_normalised_name_check CHECK (((length(normalised_name) >= 1) AND (length(normalised_name) <= 255))),
+    constraint story_entity_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.story(document_id),
+    constraint story_entity_pkey PRIMARY KEY (document_id, normalised_name)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.story_entity_total (
+    organisation text not null,
+    normalised_name text not null,
+    name text not null,
+    stories integer not null,
+    mentions bigint not null,
+    constraint story_entity_total_mentions_check CHECK ((mentions >= 0)),
+    constraint story_entity_total_stories_check CHECK ((stories >= 0)),
+    constraint story_entity_total_pkey PRIMARY KEY (organisation, normalised_name)
+);
+CREATE INDEX story_entity_total_rank ON holdfast.story_entity_total USING btree (organisation, mentions DESC, normalised_name);
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.trial (
@@ -727,20 +848,25 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function claim(p_worker text, p_lanes jsonb) returns TABLE(job_id bigint, token bigint, document_id bigint, organisation text, pipeline text, phase text, run integer, attempt integer, limit_seconds double precision, started_at timestamp with time zone, input jsonb, source_name text, source_platform text, source_location text, content_hash text, metadata jsonb, answer jsonb), with its owner's rights, callable by holdfast_worker
 -- function claimed_for_graph(p_job bigint, p_token bigint) returns holdfast.pipeline_job
 -- function clean_up() returns void
+-- function clear_configs(p_job bigint, p_token bigint, p_limit integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function close_embedder() returns void, with its owner's rights, callable by holdfast_api
+-- function configs_run(p_run bigint) returns TABLE(run bigint, source_name text, job_id bigint, status text, state text, metrics jsonb), callable by holdfast_api, holdfast_readonly
 -- function configurations_of(p_organisation text) returns SETOF regconfig
 -- function confined_to() returns text
 -- function count_failure(p_document bigint, p_category text, p_permanent boolean, p_cool_down_until timestamp with time zone, p_error jsonb) returns void
+-- function count_story(p_document bigint) returns void
 -- function create_key(p_organisation text, p_name text, p_scope text, p_hint text, p_hash bytea, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function current_documents(p_organisation text, p_platform text, p_pipeline text, p_locations text[]) returns TABLE(location text, document_id bigint, content_hash text, size bigint, job_id bigint, state text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function decide(p_policy text, p_category text, p_retry_count integer, p_document_failures integer, p_retry_after_seconds double precision, OUT action text, OUT charged boolean, OUT wait_seconds double precision, OUT max_retries integer, OUT document_permanent boolean, OUT holds text, OUT hold_seconds double precision) returns record
 -- function delete_document(p_document bigint, p_actor text) returns jsonb, with its owner's rights, callable by holdfast_api
 -- function deliveries(p_receiver bigint, p_state text, p_limit integer) returns TABLE(delivery_id bigint, receiver_id bigint, message_id uuid, event text, at timestamp with time zone, organisation text, state text, attempts integer, next_at timestamp with time zone, last_at timestamp with time zone, last_status integer, last_answer text), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function demand_of(p_configuration regconfig, p_question jsonb) returns tsquery
+-- function diff_configs(p_run bigint, p_other bigint, p_first integer, p_limit integer) returns TABLE(added bigint, removed bigint, changed bigint, changes jsonb), callable by holdfast_api, holdfast_readonly
 -- function disable_receiver(p_receiver bigint, p_reason text) returns void
 -- function document_file(p_document bigint, p_kind text) returns TABLE(organisation text, source_name text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function document_under_claim(p_job bigint, p_token bigint) returns bigint
+-- function effective_settings(p_run bigint) returns TABLE(source_path text, stanza text, key text, value text, line integer), callable by holdfast_api, holdfast_readonly
 -- function end_budget_holds(p_budget_id bigint, p_day date) returns void
 -- function end_delivery(p_delivery bigint, p_token bigint, p_outcome text, p_status integer, p_answer text, p_retry_after_seconds double precision) returns text, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function end_failed(p_job holdfast.pipeline_job, p_outcome text, p_failure jsonb) returns text
@@ -806,6 +932,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function next_budget_day(p_time_zone text) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
 -- function original_of(p_document bigint, p_hash text, p_pipeline text) returns bigint, with its owner's rights, callable by holdfast_worker
+-- function other_versions(p_document holdfast.document) returns TABLE(document_id bigint)
 -- function overview_attempts(p_jobs bigint[]) returns TABLE(job_id bigint, attempt_id bigint, retries_attempt_id bigint, pipeline text, phase text, run integer, token bigint, attempt integer, outcome text, worker_id text, started_at timestamp with time zone, ended_at timestamp with time zone, seconds double precision, progress real, input jsonb, output jsonb, category text, error jsonb, cost_usd numeric), callable by holdfast_api, holdfast_readonly
 -- function overview_audit(p_limit integer, p_job_id bigint) returns TABLE(audit_id bigint, at timestamp with time zone, actor text, action text, job_id bigint, reason text, before jsonb, after jsonb), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function overview_backlog() returns TABLE(pipeline text, phase text, queued bigint, oldest_queued_seconds double precision, arrived_last_hour bigint, completed_last_hour bigint, growth_last_hour bigint), callable by holdfast_api, holdfast_readonly
@@ -863,6 +990,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_workers() returns TABLE(worker_id text, condition text, host text, pid integer, lanes jsonb, working bigint, started_at timestamp with time zone, seen_at timestamp with time zone, ended_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
 -- function own_receiver(p_receiver bigint) returns holdfast.receiver
 -- function park(p_jobs bigint[], p_holds bigint[]) returns bigint[]
+-- function parse_errors_of(p_run bigint, p_file text, p_limit integer) returns TABLE(source_path text, line integer, message text, text text), callable by holdfast_api, holdfast_readonly
 -- function passage_of(p_chunk holdfast.chunk) returns text
 -- function passages_of(p_document bigint, p_from integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, title text, place jsonb, text text, context text), callable by holdfast_api, holdfast_readonly
 -- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
@@ -874,6 +1002,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function promote(p_batch integer) returns bigint
 -- function publish_document(p_document bigint) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function purge_superseded(p_before timestamp with time zone, p_limit integer) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function reading_of(p_document bigint) returns SETOF holdfast.reading, callable by holdfast_api, holdfast_readonly
 -- function ready_before(p_pipeline text, p_phase text, p_priority integer, p_vtime double precision, p_id bigint, p_limit integer) returns integer
 -- function recall_answers(p_organisation text, p_keys text[]) returns TABLE(key text, answer jsonb), with its owner's rights, callable by holdfast_worker
 -- function receivers() returns TABLE(receiver_id bigint, organisation text, kind text, url text, events text[], created_at timestamp with time zone, created_by text, disabled_at timestamp with time zone, disabled_reason text, waiting bigint), with its owner's rights, callable by holdfast_api, holdfast_readonly
@@ -899,13 +1028,16 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function remove_answers(p_document bigint) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function remove_awaited_answers(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_chunks(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_configs(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_derived(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_embeddings(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_from_graph(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_inactive_vectors(p_limit integer) returns integer, with its owner's rights, callable by holdfast_api
 -- function remove_old_answers() returns bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function remove_part_from_graph(p_document bigint, p_before integer) returns jsonb
+-- function remove_reading(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_receiver(p_receiver bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
+-- function remove_story(p_document bigint) returns jsonb, with its owner's rights
 -- function reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
 -- function replace_older(p_organisation text, p_platform text, p_location text) returns void
 -- function replaced_above(p_document bigint) returns bigint
@@ -920,16 +1052,23 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function revoke_key(p_key bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function rotate_secret(p_receiver bigint, p_secret text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function set_budget(p_name text, p_daily_limit_usd numeric, p_organisation text, p_time_zone text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
+-- function settings_of(p_run bigint, p_file text, p_stanza text, p_after integer[], p_limit integer) returns TABLE(file_number integer, stanza_number integer, line integer, source_path text, file text, stanza text, key text, value text), callable by holdfast_api, holdfast_readonly
 -- function settle(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, phase text), with its owner's rights, callable by holdfast_worker
 -- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
 -- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
 -- function stop_worker(p_worker text) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_chunks(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
+-- function store_configs(p_job bigint, p_token bigint, p_rows jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_duplicate(p_document bigint, p_original bigint, p_name text, p_hash text) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function store_embeddings(p_job bigint, p_token bigint, p_embedder smallint, p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function store_fetched(p_document bigint, p_name text, p_hash text, p_pipeline text) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function store_reading(p_document bigint, p_text text, p_model text) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_reindexed(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void, with its owner's rights, callable by holdfast_api
+-- function store_story(p_document bigint, p_story jsonb) returns void, with its owner's rights, callable by holdfast_worker
+-- function story_entities(p_organisation text, p_limit integer) returns TABLE(name text, stories integer, mentions bigint), callable by holdfast_api, holdfast_readonly
+-- function story_lock(p_organisation text) returns bigint
+-- function story_of(p_document bigint) returns SETOF holdfast.story, callable by holdfast_api, holdfast_readonly
 -- function submission_under(p_organisation text, p_key text) returns TABLE(document_id bigint, job_id bigint, result text, source_location text, content_hash text), callable by holdfast_api, holdfast_readonly
 -- function submit(p_pipeline text, p_items jsonb) returns TABLE(ordinal bigint, document_id bigint, job_id bigint, result text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function submit_again(p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns bigint
@@ -949,6 +1088,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function trial_verdicts(p_trial holdfast.trial) returns TABLE(job_id bigint, verdict text, failure text)
 -- function try_first(p_filter jsonb, p_first integer, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function unasked_are_many(p_provider text) returns boolean
+-- function uncount_story(p_document bigint) returns void
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
