@@ -14,7 +14,7 @@ run: .venv/ready ## ingest the sample library through every phase, and search it
 	$(BIN)/python examples/tour.py
 
 test: .venv/ready ## run every test (set HOLDFAST_TEST_DATABASE_URL to run them on that server too)
-	$(BIN)/pytest -n auto --maxprocesses 2
+	$(BIN)/pytest -n 3
 
 check: .venv/ready ## format, lint, types, layers, then every test
 	$(BIN)/ruff format --check

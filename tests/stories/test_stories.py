@@ -135,7 +135,7 @@ async def _limit(room: Newsroom) -> Decimal:
 
 async def test_without_a_model_ingesting_names_the_missing_settings(dsn: str, tmp_path: Path) -> None:
     async with open_app(Settings(database_url=dsn, home=tmp_path)) as app:
-        assert [pipeline.name for pipeline in app.pipelines] == ["documents"]
+        assert {"stories", "readings"}.isdisjoint(pipeline.name for pipeline in app.pipelines)
         for ask in (lambda: app.intake("stories"), lambda: app.worker(only_pipelines=("readings",))):
             with pytest.raises(InvalidInput, match="HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL"):
                 ask()
