@@ -15,7 +15,8 @@ from holdfast.intake.intake import Taken
 from holdfast.pipelines import CONFIGS
 from holdfast.settings import Settings
 
-QUICK = {"heartbeat_seconds": 0.4, "lease_seconds": 2.0, "sweep_seconds": 0.4}
+# Quick enough for a test that waits for the death of a worker, slow enough for a machine that is busy.
+QUICK = {"heartbeat_seconds": 1.0, "lease_seconds": 8.0, "sweep_seconds": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
