@@ -40,25 +40,29 @@ grant usage on schema public to public;
 do $$
 declare
     v_name text;
-    v_used text;
+    v_analysed boolean;
     v_is_used boolean;
+    v_large text;
 begin
-    for v_name in
-        select relname from pg_class
+    for v_name, v_analysed in
+        select relname, reltuples >= 0 from pg_class
         where relnamespace = 'holdfast'::regnamespace and relkind = 'r' and relname not in ('migration', 'schema_state')
     loop
         execute format('select exists (select from holdfast.%I)', v_name) into v_is_used;
-        if v_is_used then
-            v_used := concat_ws(', ', v_used, format('holdfast.%I', v_name));
+        -- An emptied table that was analysed would look empty to the planner however full it gets. It is made anew,
+        -- which takes a file for each of its indexes and of all tables that refer to it.
+        if v_is_used and v_analysed then
+            v_large := concat_ws(', ', v_large, format('holdfast.%I', v_name));
+        elsif v_is_used then
+            execute format('delete from holdfast.%I', v_name);
         end if;
     end loop;
-    -- Not deleted: an emptied table that was analysed since would look empty to the planner however full it gets.
-    execute 'truncate ' || v_used || ' cascade';
-    for v_name in
-        select relname from pg_class where relnamespace = 'holdfast'::regnamespace and relkind = 'S'
-    loop
-        execute format('alter sequence holdfast.%I restart', v_name);
-    end loop;
+    if v_large is not null then
+        execute 'truncate ' || v_large || ' cascade';
+    end if;
+    perform setval(seqrelid, seqmin, false)
+    from pg_sequence
+    where seqrelid in (select oid from pg_class where relnamespace = 'holdfast'::regnamespace);
 end $$;
 insert into holdfast.maintenance default values;
 create or replace function holdfast.clock() returns timestamptz

@@ -50,7 +50,7 @@ async def names(dsn: str, *attributes: str) -> list[str]:
     pipelines = tuple(f"own_pipelines:{attribute}" for attribute in attributes)
     async with open_app(Settings(database_url=dsn, organisation="acme", pipelines=pipelines)) as app:
         await app.register()
-        return [pipeline.name for pipeline in app.pipelines if pipeline.name != "documents"]
+        return [pipeline.name for pipeline in app.pipelines if pipeline.name not in ("documents", "configs")]
 
 
 async def test_pipelines_may_be_data_or_made_by_functions(dsn: str) -> None:

@@ -188,8 +188,8 @@ async def test_a_login_for_the_api_is_told_when_nothing_is_registered(
 
     assert (result.code, result.out) == (1, "")
     assert result.err == (
-        'error: nobody has registered "documents", "reports" yet, and this login may not: start `holdfast worker` with '
-        "the same settings first, or grant holdfast_worker to this login\n"
+        'error: nobody has registered "documents", "configs", "reports" yet, and this login may not: start '
+        "`holdfast worker` with the same settings first, or grant holdfast_worker to this login\n"
     )
 
 
