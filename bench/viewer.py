@@ -16,7 +16,7 @@ import socketio
 
 PAGES = ("/", "/jobs", "/failures", "/money", "/health", "/search?q=ferry")
 LOOK_SECONDS = 4.0
-QUERY = re.compile(r"query: (\{.*?\}),\n")
+CLIENT = re.compile(r"""['"]client_id['"]: *['"]([0-9a-f-]+)""")
 
 
 async def main(url: str, count: int) -> list[float]:
@@ -49,10 +49,10 @@ async def _look(url: str, number: int, took: list[float]) -> None:
 
 async def _stay(url: str, page: str) -> None:
     """Take in what the page is sent, as long as someone looks at it."""
-    found = QUERY.search(page)
+    found = CLIENT.search(page)
     assert found is not None, "the page names no client: has the toolkit changed?"
-    query = json.loads(found[1]) | {"tab_id": str(uuid.uuid4()), "document_id": str(uuid.uuid4()), "old_tab_id": ""}
-    said = "&".join(f"{key}={str(value).lower()}" for key, value in query.items())
+    tab, document = uuid.uuid4(), uuid.uuid4()
+    said = f"client_id={found[1]}&next_message_id=0&implicit_handshake=true&tab_id={tab}&document_id={document}"
     socket = socketio.AsyncClient(reconnection=False)
     try:
         await socket.connect(f"{url}?{said}", socketio_path="/_nicegui_ws/socket.io", transports=["websocket"])
