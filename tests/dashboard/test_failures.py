@@ -108,7 +108,7 @@ def test_who_may_only_look_is_told_why() -> None:
     drawn = _drawn(_group(), allowed=False)
 
     assert "data-act" not in drawn
-    assert drawn.count("Your key may look but not act") == drawn.count(" disabled") == 2
+    assert drawn.count("your key may only look") == drawn.count(" disabled") == 2
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from holdfast.dashboard.acts import button
+from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.markup import Content, link, tag
 from holdfast.dashboard.tables import folded
 from holdfast.dashboard.words import badge, count, moment, nothing_yet
@@ -65,9 +65,12 @@ def _acts(group: Row, trial: Row | None, *, allowed: bool) -> Content:
     if not jobs:
         return link(f"/jobs/{group['example_job_id']}", "See an example") if group["example_job_id"] else None
     tries = trial is None or trial["state"] != "trying"
+    because = unless(allowed)
     return [
-        button(f"Retry {count(jobs)}…", "retry", allowed=allowed, cause=cause),
-        button("Try five first", "try", allowed=allowed, cause=cause) if tries and jobs > FIRST_JOBS else None,
+        act_button(f"Retry {count(jobs)}…", "retry", disabled_because=because, cause=cause),
+        act_button("Try five first", "try", disabled_because=because, cause=cause)
+        if tries and jobs > FIRST_JOBS
+        else None,
         link(f"/jobs?fingerprint={cause}", "See the jobs" if jobs > 1 else "See the job"),
     ]
 

@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from holdfast.dashboard.acts import button
+from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.markup import Content, link, tag
 from holdfast.dashboard.tables import Column, section, table
 from holdfast.dashboard.words import badge, count, moment, nothing_yet, share
@@ -41,8 +41,8 @@ def _again(row: Row, *, allowed: bool) -> Content:
     if row["failure_state"] != PERMANENT:
         return None
     acts = [
-        button("Retry…", "retry", allowed=allowed, document=row["document_id"]),
-        button("Start over…", "reset", allowed=allowed, document=row["document_id"]),
+        act_button("Retry…", "retry", disabled_because=unless(allowed), document=row["document_id"]),
+        act_button("Start over…", "reset", disabled_because=unless(allowed), document=row["document_id"]),
     ]
     return tag("div", acts, class_="acts")
 

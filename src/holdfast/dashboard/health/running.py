@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from holdfast.dashboard.acts import button
+from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.markup import Content, link, tag
 from holdfast.dashboard.tables import Column, folded, section, table
 from holdfast.dashboard.words import NOTHING, badge, count, duration, moment, nothing_yet
@@ -21,7 +21,7 @@ def workers(rows: list[Row]) -> Markup:
 def stuck(rows: list[Row], *, allowed: bool) -> Markup:
     """Jobs that work and make no progress, and the way to take them back."""
     note = f"Their worker lives, but they made no progress for {STUCK_MINUTES} minutes. Taking one back costs no retry."
-    acts = tag("p", button("Take all of them back…", "requeue", allowed=allowed)) if rows else None
+    acts = tag("p", act_button("Take all of them back…", "requeue", disabled_because=unless(allowed))) if rows else None
     empty = nothing_yet("No job is stuck.")
     return section("Stuck jobs", table(STUCK, rows, empty=empty), acts, note=note)
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from holdfast.dashboard.acts import button
+from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.markup import Content, join, link, tag
 from holdfast.dashboard.tables import Column, folded, section, table
 from holdfast.dashboard.words import NOTHING, badge, count, duration, figure, moment, nothing_yet, share, size
@@ -43,7 +43,11 @@ def verdict(findings: list[Finding], *, allowed: bool) -> Markup:
     if not findings:
         return tag("p", badge("sound", kind="good"), " Every invariant holds.", class_="verdict", role="status")
     mendable = any(finding.repairable for finding in findings)
-    acts = tag("p", button("Repair what can be repaired…", "repair", allowed=allowed)) if mendable else None
+    acts = (
+        tag("p", act_button("Repair what can be repaired…", "repair", disabled_because=unless(allowed)))
+        if mendable
+        else None
+    )
     return join([tag("ul", [_finding(one) for one in findings], class_="findings", role="alert"), acts])
 
 

@@ -22,21 +22,6 @@ MEANING = {
 }
 
 
-def act_button(word: str, act: str, *, disabled_because: str | None = None, grave: bool = False, **data: str) -> Markup:
-    """A button of a panel. One that cannot be used says why."""
-    return tag(
-        "button",
-        word,
-        type="button",
-        id="-".join(("act", act, *data.values())),
-        class_="act grave" if grave else "act",
-        disabled=disabled_because is not None,
-        title=disabled_because,
-        data_act=act,
-        **{f"data_{name}": value for name, value in data.items()},
-    )
-
-
 async def act_on_many(viewer: Viewer, name: str, selection: Selection) -> str | None:
     """Do it to all of them once the viewer has seen what that means; None: the viewer thought better of it."""
     act = ACTS[name]

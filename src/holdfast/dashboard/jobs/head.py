@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from holdfast.dashboard.jobs.acts import act_button
+from holdfast.dashboard.acts import act_button
 from holdfast.dashboard.jobs.table import percent_bar
 from holdfast.dashboard.markup import Content, tag
 from holdfast.dashboard.viewer import MAY_ONLY_LOOK

@@ -51,12 +51,34 @@ class Narrowing:
 
     def filter(self) -> JobFilter:
         """As the list is asked for. Metadata that is not written key=value raises InvalidInput."""
-        asked: JobFilter = {**self.given()}  # type: ignore[typeddict-item]
-        if self.metadata is not None:
-            asked["metadata"] = pairs([self.metadata])
-        return asked
+        return {
+            "text": self.text,
+            "state": self.state,
+            "status": self.status,
+            "pipeline": self.pipeline,
+            "phase": self.phase,
+            "component": self.component,
+            "category": self.category,
+            "fingerprint": self.fingerprint,
+            "organisation": self.organisation,
+            "platform": self.platform,
+            "metadata": pairs([self.metadata]) if self.metadata else None,
+        }
 
     def selection(self) -> Selection:
         """As an act on all of them is asked for."""
-        given = self.filter()
-        return Selection(**given) if given else Selection(everything=True)  # type: ignore[arg-type]
+        asked = self.filter()
+        return Selection(
+            text=self.text,
+            state=self.state,
+            status=self.status,
+            pipeline=self.pipeline,
+            phase=self.phase,
+            component=self.component,
+            category=self.category,
+            fingerprint=self.fingerprint,
+            organisation=self.organisation,
+            platform=self.platform,
+            metadata=asked["metadata"],
+            everything=not self.given(),
+        )

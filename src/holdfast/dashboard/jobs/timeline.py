@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from markupsafe import Markup
 
-from holdfast.dashboard.jobs.acts import act_button
+from holdfast.dashboard.acts import act_button
 from holdfast.dashboard.jobs.head import why_not
 from holdfast.dashboard.markup import tag
 from holdfast.dashboard.tables import folded

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from markupsafe import Markup
 
-from holdfast.dashboard.acts import button
+from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.markup import Content, tag
 from holdfast.dashboard.tables import Column, section, table
 from holdfast.dashboard.words import NOTHING, count, moment, money, nothing_yet
@@ -48,7 +48,9 @@ def refusals(rows: list[Row]) -> Markup:
 
 def holds(rows: list[Row], *, allowed: bool) -> Markup:
     """What is kept from being claimed, and the way to let it go."""
-    release = Column("", lambda row: button("Release…", "release", allowed=allowed, hold=row["hold_id"]))
+    release = Column(
+        "", lambda row: act_button("Release…", "release", disabled_because=unless(allowed), hold=row["hold_id"])
+    )
     empty = nothing_yet("Nothing is held.", "A spent budget or a provider that asks for patience would stand here.")
     return section("Holds", table((*HOLDS, release), rows, empty=empty))
 

@@ -4,15 +4,16 @@ from fastapi import Request
 from markupsafe import Markup
 from nicegui import ui
 
+from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.asking import told
 from holdfast.dashboard.frame import framed
-from holdfast.dashboard.jobs.acts import act_button, act_on_many
+from holdfast.dashboard.jobs.acts import act_on_many
 from holdfast.dashboard.jobs.filters import put_up_filters
 from holdfast.dashboard.jobs.narrowing import Narrowing
 from holdfast.dashboard.jobs.table import job_table
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import Content, join, link, tag
-from holdfast.dashboard.viewer import MAY_ONLY_LOOK, Viewer
+from holdfast.dashboard.viewer import Viewer
 from holdfast.dashboard.words import nothing_yet
 from holdfast.engine.overview import Row
 from holdfast.engine.selection import Selection
@@ -82,9 +83,8 @@ class _Look:
             return None
         number = len(self._ticked)
         whom = f"{number} ticked:" if number else "All that match:"
-        because = None if self._viewer.may_act else MAY_ONLY_LOOK
         buttons = [
-            act_button(act.capitalize(), act, disabled_because=because, grave=act != "retry")
+            act_button(act.capitalize(), act, disabled_because=unless(self._viewer.may_act), grave=act != "retry")
             for act in ("retry", "cancel", "reset")
         ]
         return tag("div", tag("span", whom, class_="faint"), buttons, class_="many")
