@@ -78,6 +78,12 @@ class Scenario:
         failure = classify(error)
         return await self.queue.fail([(attempt, failure) for attempt in attempts])
 
+    async def submit_and_fail(self, count: int, error: PhaseError, **facts: Any) -> list[int]:
+        """Jobs whose first phase, extract, failed so."""
+        submitted = await self.submit(count, **facts)
+        await self.fail(await self.claim("extract", count), error)
+        return [one.job_id for one in submitted]
+
     async def fail_once(self, phase: str, error: PhaseError) -> Attempt:
         """Claim one job and fail it."""
         attempt = await self.claim_one(phase)

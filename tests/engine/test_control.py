@@ -29,9 +29,7 @@ def control(database: Database) -> Control:
 
 async def _failed(scenario: Scenario, count: int, **facts: Any) -> list[int]:
     """Jobs whose first phase failed for good."""
-    submitted = await scenario.submit(count, **facts)
-    await scenario.fail(await scenario.claim("extract", count), CorruptInput("torn"))
-    return [one.job_id for one in submitted]
+    return await scenario.submit_and_fail(count, CorruptInput("torn"), **facts)
 
 
 async def test_retry_by_id_queues_the_job_where_it_failed(scenario: Scenario, control: Control) -> None:

@@ -32,9 +32,7 @@ def control(database: Database) -> Control:
 
 async def failed(scenario: Scenario, count: int, **facts: Any) -> list[int]:
     """Jobs whose first phase failed for good."""
-    submitted = await scenario.submit(count, **facts)
-    await scenario.fail(await scenario.claim("extract", count), TORN)
-    return [one.job_id for one in submitted]
+    return await scenario.submit_and_fail(count, TORN, **facts)
 
 
 async def newest(database: Database) -> Row:
