@@ -556,8 +556,12 @@ create table holdfast.pipeline_job (
     queued_at timestamp with time zone,
     finished_at timestamp with time zone,
     audit_id bigint,
+    policy text,
+    flow text not null default 'new'::text,
+    constraint old_flow_is_only_shown CHECK (((flow = 'new'::text) OR ((state = ANY (ARRAY['held'::text, 'failed'::text, 'done'::text, 'deadletter'::text])) AND (ready_at IS NULL) AND (hold_id IS NULL)))),
     constraint only_waiting_jobs_wait CHECK ((((ready_at IS NULL) OR (state = ANY (ARRAY['failed'::text, 'held'::text]))) AND ((hold_id IS NULL) OR (state = 'held'::text)))),
     constraint pipeline_job_crash_count_check CHECK ((crash_count >= 0)),
+    constraint pipeline_job_flow_check CHECK ((flow = ANY (ARRAY['new'::text, 'old'::text]))),
     constraint pipeline_job_max_retries_check CHECK ((max_retries >= 0)),
     constraint pipeline_job_progress_check CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
     constraint pipeline_job_retry_count_check CHECK ((retry_count >= 0)),
@@ -569,6 +573,7 @@ create table holdfast.pipeline_job (
     constraint pipeline_job_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
     constraint pipeline_job_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES holdfast.hold(id),
     constraint pipeline_job_id_audit_id_fkey FOREIGN KEY (id, audit_id) REFERENCES holdfast.audit_log(job_id, id),
+    constraint pipeline_job_policy_fkey FOREIGN KEY (policy) REFERENCES holdfast.policy(name),
     constraint pipeline_job_pkey PRIMARY KEY (id)
 ) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.1);
 CREATE INDEX pipeline_job_cause ON holdfast.pipeline_job USING btree (holdfast.fingerprint((last_error ->> 'component'::text), (last_error ->> 'category'::text), (last_error ->> 'error_type'::text), (last_error ->> 'error'::text)), id) WHERE (state = ANY (ARRAY['failed'::text, 'deadletter'::text]));
@@ -585,7 +590,7 @@ CREATE INDEX pipeline_job_retryable ON holdfast.pipeline_job USING btree (((last
 CREATE INDEX pipeline_job_suspect ON holdfast.pipeline_job USING btree (pipeline, phase, priority DESC, vtime, id) WHERE ((state = 'queued'::text) AND (crash_count >= 2));
 CREATE INDEX pipeline_job_troubled ON holdfast.pipeline_job USING btree (pipeline, phase, state) WHERE (state = ANY (ARRAY['failed'::text, 'held'::text, 'deadletter'::text]));
 CREATE INDEX pipeline_job_working ON holdfast.pipeline_job USING btree (worker_id) WHERE (state = 'working'::text);
-CREATE TRIGGER refuse_illegal_move BEFORE UPDATE ON holdfast.pipeline_job FOR EACH ROW WHEN (((new.token < old.token) OR ((new.state <> old.state) AND (((old.state || ' '::text) || new.state) <> ALL (ARRAY['queued working'::text, 'queued failed'::text, 'queued done'::text, 'queued held'::text, 'queued cancelled'::text, 'working queued'::text, 'working done'::text, 'working failed'::text, 'working held'::text, 'working deadletter'::text, 'working cancelled'::text, 'failed queued'::text, 'failed done'::text, 'failed deadletter'::text, 'failed cancelled'::text, 'held queued'::text, 'held cancelled'::text])) AND (NOT ((old.state = ANY (ARRAY['deadletter'::text, 'cancelled'::text])) AND (new.state = 'queued'::text) AND (new.audit_id IS NOT NULL) AND (new.audit_id > COALESCE(old.audit_id, (0)::bigint))))))) EXECUTE FUNCTION holdfast.refuse_illegal_move();
+CREATE TRIGGER refuse_illegal_move BEFORE UPDATE ON holdfast.pipeline_job FOR EACH ROW WHEN (((new.token < old.token) OR ((new.state <> old.state) AND (((old.state || ' '::text) || new.state) <> ALL (ARRAY['queued working'::text, 'queued failed'::text, 'queued done'::text, 'queued held'::text, 'queued cancelled'::text, 'working queued'::text, 'working done'::text, 'working failed'::text, 'working held'::text, 'working deadletter'::text, 'working cancelled'::text, 'failed queued'::text, 'failed done'::text, 'failed deadletter'::text, 'failed cancelled'::text, 'held queued'::text, 'held cancelled'::text])) AND (NOT ((old.state = ANY (ARRAY['deadletter'::text, 'cancelled'::text])) AND (new.state = 'queued'::text) AND (new.audit_id IS NOT NULL) AND (new.audit_id > COALESCE(old.audit_id, (0)::bigint)))) AND (old.flow = 'new'::text)))) EXECUTE FUNCTION holdfast.refuse_illegal_move();
 CREATE TRIGGER refuse_unknown_status_on_insert AFTER INSERT ON holdfast.pipeline_job REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION holdfast.refuse_unknown_status();
 CREATE TRIGGER refuse_unknown_status_on_update AFTER UPDATE ON holdfast.pipeline_job REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION holdfast.refuse_unknown_status();
 
@@ -774,6 +779,54 @@ create table holdfast.story_entity_total (
 );
 CREATE INDEX story_entity_total_rank ON holdfast.story_entity_total USING btree (organisation, mentions DESC, normalised_name);
 
+-- read by nobody but the owner
+create table holdfast.taken_row (
+    takeover_id bigint not null,
+    key text not null,
+    flow text,
+    document_id bigint,
+    job_id bigint,
+    original_status text,
+    original_state text,
+    retry_count integer not null default 0,
+    reason text,
+    row_before json not null,
+    read_at timestamp with time zone not null,
+    changed_at timestamp with time zone,
+    changed_status text,
+    gone_at timestamp with time zone,
+    let_go_at timestamp with time zone,
+    constraint taken_row_check CHECK ((((flow IS NULL) = (document_id IS NULL)) AND ((flow IS NULL) = (job_id IS NULL)))),
+    constraint taken_row_flow_check CHECK ((flow = ANY (ARRAY['new'::text, 'old'::text]))),
+    constraint taken_row_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
+    constraint taken_row_takeover_id_fkey FOREIGN KEY (takeover_id) REFERENCES holdfast.takeover(id),
+    constraint taken_row_pkey PRIMARY KEY (takeover_id, key)
+);
+CREATE UNIQUE INDEX taken_row_document ON holdfast.taken_row USING btree (document_id) WHERE (document_id IS NOT NULL);
+
+-- read by nobody but the owner
+create table holdfast.takeover (
+    id bigint not null generated always as identity,
+    source text not null,
+    table_name text not null,
+    columns jsonb not null,
+    pipeline text not null,
+    organisation text not null,
+    share smallint not null default 100,
+    chosen jsonb not null default '{}'::jsonb,
+    first_vtime double precision not null,
+    turns bigint not null default 0,
+    cursor text,
+    started_at timestamp with time zone not null,
+    finished_at timestamp with time zone,
+    undone_at timestamp with time zone,
+    constraint takeover_chosen_check CHECK ((jsonb_typeof(chosen) = 'object'::text)),
+    constraint takeover_share_check CHECK (((share >= 0) AND (share <= 100))),
+    constraint takeover_pipeline_fkey FOREIGN KEY (pipeline) REFERENCES holdfast.pipeline(name),
+    constraint takeover_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX takeover_in_force ON holdfast.takeover USING btree (source, table_name) WHERE (undone_at IS NULL);
+
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.trial (
     id bigint not null generated always as identity,
@@ -834,24 +887,29 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function answer(p_provider text, p_message_id text, p_reference text, p_outcome text, p_body jsonb) returns text, with its owner's rights, callable by holdfast_api
 -- function answer_for(p_job_id bigint, p_run integer, p_phase text, p_queued_at timestamp with time zone) returns jsonb
 -- function answering_embedder() returns TABLE(name text, dimension integer), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function artifacts_in(p_value jsonb) returns jsonb
 -- function audit(p_actor text, p_action text, p_job holdfast.pipeline_job, p_reason text, p_after jsonb) returns bigint
 -- function audit_key(p_actor text, p_action text, p_key bigint) returns void
 -- function audit_receiver(p_actor text, p_action text, p_receiver bigint) returns void
+-- function audit_takeover(p_takeover holdfast.takeover, p_action text, p_actor text, p_more jsonb) returns void
 -- function await_answers(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text), with its owner's rights, callable by holdfast_worker
 -- function begin_graph(p_job bigint, p_token bigint, p_chunks integer) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function begin_takeover(p_source text, p_table text, p_columns jsonb, p_pipeline text, p_organisation text, p_share integer, p_chosen jsonb, p_actor text) returns holdfast.takeover, with its owner's rights
+-- function begin_undo(p_takeover bigint, p_actor text) returns void, with its owner's rights
 -- function begin_waiting(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_within_seconds double precision, p_cost_usd numeric) returns text
 -- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function check_alerts(OUT opened integer, OUT closed integer) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function check_timeouts(OUT updated_count bigint, OUT updated_jobs bigint[]) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function chosen_flow(p_share integer, p_chosen jsonb, p_key text) returns text
 -- function claim(p_worker text, p_lanes jsonb) returns TABLE(job_id bigint, token bigint, document_id bigint, organisation text, pipeline text, phase text, run integer, attempt integer, limit_seconds double precision, started_at timestamp with time zone, input jsonb, source_name text, source_platform text, source_location text, content_hash text, metadata jsonb, answer jsonb), with its owner's rights, callable by holdfast_worker
 -- function claimed_for_graph(p_job bigint, p_token bigint) returns holdfast.pipeline_job
 -- function clean_up() returns void
 -- function clear_configs(p_job bigint, p_token bigint, p_limit integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function close_embedder() returns void, with its owner's rights, callable by holdfast_api
--- function configs_run(p_run bigint) returns TABLE(run bigint, source_name text, job_id bigint, status text, state text, metrics jsonb), callable by holdfast_api, holdfast_readonly
+-- function configs_run(p_run bigint) returns TABLE(run bigint, source_name text, job_id bigint, status text, state text, percent integer, metrics jsonb, error_message text, next text), callable by holdfast_api, holdfast_readonly
 -- function configurations_of(p_organisation text) returns SETOF regconfig
 -- function confined_to() returns text
 -- function count_failure(p_document bigint, p_category text, p_permanent boolean, p_cool_down_until timestamp with time zone, p_error jsonb) returns void
@@ -878,17 +936,21 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function error_of(p_job holdfast.pipeline_job, p_component text, p_outcome text, p_action text, p_max_retries integer, p_retry_at timestamp with time zone, p_failure jsonb) returns jsonb
 -- function expect_answer(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_asked_at timestamp with time zone, p_deadline timestamp with time zone) returns boolean
 -- function fail(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, retry_at timestamp with time zone), with its owner's rights, callable by holdfast_worker
--- function find(p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function find(p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function find_by_vector(p_organisation text, p_vector real[], p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
 -- function find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, score double precision, matched text[]), with its owner's rights
 -- function findable(p_document holdfast.document, p_filter jsonb) returns boolean
 -- function fingerprint(p_component text, p_category text, p_error_type text, p_message text) returns text, callable by holdfast_api, holdfast_readonly
 -- function finish_chunks(p_document bigint, p_count integer) returns void, with its owner's rights, callable by holdfast_worker
 -- function finish_embedding(p_document bigint, p_embedder smallint) returns void, with its owner's rights, callable by holdfast_worker
+-- function finish_takeover(p_takeover bigint, p_actor text, p_counts jsonb) returns void, with its owner's rights
+-- function finish_undo(p_takeover bigint, p_actor text, p_counts jsonb) returns void, with its owner's rights
 -- function first_phase(p_pipeline text) returns holdfast.phase
+-- function flow_of(p_table text, p_key text) returns text, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_awaited_answers(p_now timestamp with time zone) returns void
 -- function forget_errors(p_document bigint) returns void
 -- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function forget_words(p_documents bigint[]) returns void
 -- function front(p_pipeline text) returns double precision
 -- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[]) returns boolean
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
@@ -914,7 +976,11 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function known_cost(p_job holdfast.pipeline_job) returns numeric
+-- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean), with its owner's rights
 -- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function left_rows(p_takeover bigint, p_limit integer) returns TABLE(key text, reason text), with its owner's rights
+-- function let_go(p_takeover bigint, p_documents bigint[]) returns void, with its owner's rights
 -- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
 -- function living_copy(p_document bigint, p_rather bigint, p_except bigint[]) returns bigint
 -- function lock_for_ending(p_jobs bigint[]) returns void
@@ -922,7 +988,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
--- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_api, holdfast_worker
+-- function measure_takeover() returns void, with its owner's rights
+-- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_worker
 -- function name_words(p_name text) returns tsvector, callable by holdfast_api, holdfast_readonly
 -- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
 -- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
@@ -931,6 +998,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function next_budget_day(p_time_zone text) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function note_changed(p_takeover bigint, p_items jsonb) returns void, with its owner's rights
+-- function note_gone(p_takeover bigint, p_keys text[]) returns void, with its owner's rights
 -- function original_of(p_document bigint, p_hash text, p_pipeline text) returns bigint, with its owner's rights, callable by holdfast_worker
 -- function other_versions(p_document holdfast.document) returns TABLE(document_id bigint)
 -- function overview_attempts(p_jobs bigint[]) returns TABLE(job_id bigint, attempt_id bigint, retries_attempt_id bigint, pipeline text, phase text, run integer, token bigint, attempt integer, outcome text, worker_id text, started_at timestamp with time zone, ended_at timestamp with time zone, seconds double precision, progress real, input jsonb, output jsonb, category text, error jsonb, cost_usd numeric), callable by holdfast_api, holdfast_readonly
@@ -938,7 +1007,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_backlog() returns TABLE(pipeline text, phase text, queued bigint, oldest_queued_seconds double precision, arrived_last_hour bigint, completed_last_hour bigint, growth_last_hour bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_budget_refusals(p_days integer) returns TABLE(day date, name text, organisation text, refusals integer, limit_usd numeric, spent_usd numeric), callable by holdfast_api, holdfast_readonly
 -- function overview_budgets() returns TABLE(name text, organisation text, day date, time_zone text, limit_usd numeric, reserved_usd numeric, spent_usd numeric, overrun_usd numeric, left_usd numeric, refusals integer, resets_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
--- function overview_cards(p_jobs bigint[]) returns TABLE(job_id bigint, document_id bigint, organisation text, source_name text, platform text, pipeline text, phase text, run integer, status text, state text, percent integer, priority smallint, retry_count integer, max_retries integer, crash_count integer, worker_id text, started_at timestamp with time zone, retry_at timestamp with time zone, hold_id bigint, last_error jsonb, total_cost_usd numeric, submitted_at timestamp with time zone, queued_at timestamp with time zone, finished_at timestamp with time zone, next text), callable by holdfast_api, holdfast_readonly
+-- function overview_cards(p_jobs bigint[]) returns TABLE(job_id bigint, document_id bigint, organisation text, source_name text, platform text, pipeline text, phase text, run integer, status text, state text, percent integer, priority smallint, retry_count integer, max_retries integer, crash_count integer, worker_id text, started_at timestamp with time zone, retry_at timestamp with time zone, hold_id bigint, last_error jsonb, total_cost_usd numeric, submitted_at timestamp with time zone, queued_at timestamp with time zone, finished_at timestamp with time zone, flow text, next text), callable by holdfast_api, holdfast_readonly
 -- function overview_check_filter(p_filter jsonb) returns text[], callable by holdfast_api, holdfast_readonly
 -- function overview_costs(p_days integer) returns TABLE(organisation text, platform text, pipeline text, phase text, attempts bigint, cost_usd numeric, wasted_usd numeric), callable by holdfast_api, holdfast_readonly
 -- function overview_costs_by_day(p_days integer) returns TABLE(day date, organisation text, pipeline text, phase text, provider text, attempts bigint, cost_usd numeric, wasted_usd numeric), callable by holdfast_api, holdfast_readonly
@@ -947,9 +1016,10 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_document(p_document_id bigint) returns TABLE(document_id bigint, organisation text, source_name text, platform text, source_location text, content_hash text, duplicate_of bigint, parent_id bigint, metadata jsonb, failure_state text, failure_count integer, failures jsonb, last_failure jsonb, cool_down_until timestamp with time zone, created_at timestamp with time zone, deleted_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
 -- function overview_documents(p_filter jsonb, p_before bigint) returns bigint[], callable by holdfast_api, holdfast_readonly
 -- function overview_done_jobs(p_filter jsonb, p_documents bigint[], p_limit integer, p_before bigint[]) returns TABLE(document_id bigint, job_id bigint), callable by holdfast_api, holdfast_readonly
--- function overview_durations(p_hours integer) returns TABLE(pipeline text, phase text, completed bigint, p50_seconds double precision, p95_seconds double precision, max_seconds double precision), callable by holdfast_api, holdfast_readonly
+-- function overview_durations(p_hours integer) returns TABLE(pipeline text, phase text, completed bigint, p50_seconds double precision, p95_seconds double precision, max_seconds double precision, avg_seconds double precision), callable by holdfast_api, holdfast_readonly
 -- function overview_ended_jobs(p_filter jsonb, p_states text[], p_documents bigint[], p_limit integer, p_before bigint[], p_oldest bigint) returns TABLE(document_id bigint, job_id bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_errors_by(p_group text, p_days integer) returns TABLE(key text, errors bigint, charged bigint, documents bigint, first_at timestamp with time zone, last_at timestamp with time zone, component text, category text, example text), with its owner's rights, callable by holdfast_api, holdfast_readonly
+-- function overview_failed_originals(p_documents bigint[]) returns TABLE(document_id bigint, job_id bigint, state text), callable by holdfast_api, holdfast_readonly
 -- function overview_failure_groups(p_days integer, p_limit integer) returns TABLE(fingerprint text, category text, component text, errors bigint, documents bigint, open_jobs bigint, first_at timestamp with time zone, last_at timestamp with time zone, platforms text[], organisations text[], pipelines text[], phases text[], example text, example_job_id bigint, traceback text), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function overview_failure_rate_by_platform(p_days integer) returns TABLE(platform text, attempts bigint, failed bigint, failure_rate double precision), callable by holdfast_api, holdfast_readonly
 -- function overview_family(p_jobs bigint[]) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
@@ -973,7 +1043,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_pipelines() returns TABLE(name text, version integer, starts text, registered_at timestamp with time zone, phases jsonb), callable by holdfast_api, holdfast_readonly
 -- function overview_policies() returns TABLE(policy text, two_level boolean, category text, charged boolean, max_retries integer, document_limit integer, wait_seconds double precision[], jitter double precision, holds text, hold_seconds double precision), callable by holdfast_api, holdfast_readonly
 -- function overview_position(p_job_id bigint) returns integer, with its owner's rights, callable by holdfast_api, holdfast_readonly
--- function overview_progress(p_jobs bigint[]) returns TABLE(pipeline text, phase text, passed bigint, queued bigint, working bigint, waiting bigint, failed bigint, cancelled bigint, resumes_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
+-- function overview_progress(p_jobs bigint[]) returns TABLE(pipeline text, phase text, passed bigint, queued bigint, working bigint, waiting bigint, failed bigint, cancelled bigint, resumes_at timestamp with time zone, progress real), callable by holdfast_api, holdfast_readonly
 -- function overview_queues() returns TABLE(pipeline text, phase text, queued bigint, working bigint, failed bigint, held bigint, deadletter bigint, oldest_queued_seconds double precision, workers bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_recent_failures(p_limit integer) returns TABLE(job_id bigint, document_id bigint, source_name text, organisation text, pipeline text, phase text, outcome text, attempt integer, category text, error text, failed_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
 -- function overview_recovery_by_category(p_days integer) returns TABLE(category text, retries bigint, recovered bigint, recovery_rate double precision), callable by holdfast_api, holdfast_readonly
@@ -1019,6 +1089,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function refuse_other_sizes(p_organisation text, p_items jsonb) returns void
 -- function refuse_unknown_events(p_events text[]) returns void
 -- function refuse_unknown_status() returns trigger
+-- function refuse_while_indexing() returns void
 -- function register_embedder(p_name text, p_dimension integer, OUT id smallint, OUT takes_vectors boolean, OUT active_name text, OUT vector_type text) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function register_pipeline(p_declaration jsonb) returns text, with its owner's rights, callable by holdfast_worker
 -- function register_policy(p_declaration jsonb) returns void, with its owner's rights, callable by holdfast_worker
@@ -1080,28 +1151,46 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function take(p_deliveries bigint[], p_now timestamp with time zone) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text)
 -- function take_answer(p_awaited holdfast.awaited_answer, p_job holdfast.pipeline_job, p_message_id text, p_outcome text, p_body jsonb) returns text
 -- function take_deliveries(p_kinds text[], p_busy bigint[], p_limit integer) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function take_documents(p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_for_embedding(p_job bigint, p_token bigint, p_embedder smallint, p_from integer, p_until integer) returns TABLE(ordinal integer, text_hash text, passage text), with its owner's rights, callable by holdfast_worker
 -- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
+-- function take_jobs(p_takeover holdfast.takeover, p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
+-- function take_rows(p_takeover bigint, p_after text, p_cursor text, p_items jsonb) returns void, with its owner's rights
 -- function take_turns(p_pipeline text, p_organisation text, p_count bigint, p_front double precision, OUT first_vtime double precision, OUT step double precision) returns record
+-- function taken_error(p_job jsonb, p_now timestamp with time zone, p_ready_at timestamp with time zone) returns jsonb
+-- function taken_items(p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns TABLE(n bigint, key text, flow text, "row" text, status text, state text, retry_count integer, reason text, document jsonb, job jsonb, artifact jsonb, document_id bigint, job_id bigint, is_known boolean)
+-- function taken_jobs(p_takeover holdfast.takeover, p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[], p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, is_known boolean, flow text, retry_count integer, organisation text, job jsonb, original_status text, original_state text, vtime double precision, ready_at timestamp with time zone)
+-- function taken_keys(p_takeover bigint, p_after text, p_limit integer) returns SETOF text, with its owner's rights
+-- function takeover_counts(p_takeover bigint) returns TABLE(status text, state text, flow text, job_status text, job_state text, reason text, rows bigint, jobs bigint, changed bigint, without_source bigint), with its owner's rights
+-- function takeover_of(p_source text, p_table text) returns bigint, with its owner's rights
+-- function takeovers() returns TABLE(takeover_id bigint, source text, table_name text, pipeline text, share integer, reading boolean, taken bigint, old_flow bigint, left_behind bigint, started_at timestamp with time zone, finished_at timestamp with time zone, undone_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_readonly
+-- function takeovers_named(p_schema text, p_name text) returns TABLE(takeover_id bigint, table_name text, source text), with its owner's rights
 -- function takes_vectors(p_embedder smallint) returns boolean
+-- function title_of(p_metadata jsonb, p_source_name text) returns text, callable by holdfast_api, holdfast_readonly
+-- function told_cost_unknown(p_error jsonb, p_phase holdfast.phase) returns jsonb
 -- function trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns SETOF bigint
 -- function trial_verdicts(p_trial holdfast.trial) returns TABLE(job_id bigint, verdict text, failure text)
 -- function try_first(p_filter jsonb, p_first integer, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function unasked_are_many(p_provider text) returns boolean
 -- function uncount_story(p_document bigint) returns void
+-- function undo_rows(p_takeover bigint, p_limit integer, OUT removed bigint, OUT kept bigint) returns record, with its owner's rights
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
 -- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint
+-- function waits_for_members(p_job holdfast.pipeline_job) returns boolean
 -- function wake() returns void
 -- function wake_parent(p_parent bigint) returns void
+-- function wake_parents() returns bigint, with its owner's rights, callable by holdfast_worker
 -- function wall_off(p_table regclass) returns void
 -- function warnings_of(p_documents bigint[]) returns TABLE(document_id bigint, source_name text, code text, message text), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function weakness(p_kind text) returns integer, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function with_parts(p_documents bigint[]) returns bigint[]
+-- function without_words(p_attempt holdfast.pipeline_phase) returns holdfast.pipeline_phase
 -- function word_query(p_lexeme text) returns tsquery
 -- function word_shares() returns TABLE(lexeme text, share real)
 -- function words_asked(p_organisation text, p_question jsonb, p_rare integer) returns TABLE(place bigint, configuration regconfig, word text, lexeme text, query tsquery, demand tsquery, within tsquery, passages double precision, expected double precision, is_rare boolean, is_rarest boolean)
 -- function words_configuration(p_language text) returns regconfig
 -- function words_to_highlight(p_question jsonb, p_configuration regconfig, p_words text[]) returns SETOF text, with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function worked_rows(p_takeover bigint) returns SETOF bigint, with its owner's rights
 -- function write_embeddings(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void

@@ -1,8 +1,10 @@
 """A pipeline at work in a test: submit, claim, end an attempt and look, each in one line."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +18,7 @@ from holdfast.engine.policy import ENRICHMENT, PATIENT, Policy
 from holdfast.engine.queue import Handle, Lane, Queue, Submission, Submitted, submit
 from holdfast.errors import PhaseError
 from holdfast.settings import Settings
+from tests.conftest import CONNECT_SECONDS
 
 WORKER = "worker-1"
 LEASE_SECONDS = 10.0
@@ -140,7 +143,8 @@ async def begin(database: Database, pipeline: Pipeline) -> Scenario:
 @asynccontextmanager
 async def many_connections(dsn: str, pool_size: int) -> AsyncIterator[Database]:
     """The same database for that many callers at once."""
-    async with connect(Settings(database_url=dsn, pool_size=pool_size)) as database:
+    settings = Settings(database_url=dsn, pool_size=pool_size)
+    async with connect(settings, connect_seconds=CONNECT_SECONDS) as database:
         yield database
 
 
@@ -159,16 +163,29 @@ async def until_someone_waits_for_a_lock(database: Database) -> None:
     )
 
 
-async def until_listened_to(database: Database) -> None:
-    """Come back when somebody in this database listens for notifications."""
-    await database.execute(
-        """
-        do $$ begin
-            while not exists (
-                select from pg_stat_activity where datname = current_database() and query ilike 'listen%'
-            ) loop
-                perform pg_sleep(0.01), pg_stat_clear_snapshot();
-            end loop;
-        end $$
-        """
-    )
+@asynccontextmanager
+async def told_to_workers(database: Database) -> AsyncIterator["asyncio.Queue[str]"]:
+    """What workers are told while the block runs."""
+    told = asyncio.Queue[str]()
+    since = await database.fetchval("select clock_timestamp()")
+    listening = asyncio.create_task(database.listen("holdfast", told.put_nowait))
+    try:
+        await until_listened_to(database, since)
+        yield told
+    finally:
+        listening.cancel()
+
+
+async def until_listened_to(database: Database, since: datetime) -> None:
+    """Come back when somebody in this database listens for notifications who began after that moment.
+
+    Whoever listened before may have hung up and be there still. A session that is idle is done with beginning.
+    """
+    listens = """
+        select exists (
+            select from pg_stat_activity
+            where datname = current_database() and query ilike 'listen%' and state = 'idle' and backend_start > $1
+        )
+    """
+    while not await database.fetchval(listens, since):
+        await asyncio.sleep(0.01)

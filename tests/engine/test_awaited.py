@@ -21,7 +21,7 @@ from tests.engine.scenario import (
     begin,
     many_connections,
     plain,
-    until_listened_to,
+    told_to_workers,
     until_someone_waits_for_a_lock,
 )
 from tests.engine.working import QUICK, jobs_of, pipeline_of, take_in
@@ -95,14 +95,10 @@ async def test_answer_completes_the_phase(database: Database, parser: Parser) ->
 
 
 async def test_answer_wakes_idle_workers(database: Database, parser: Parser) -> None:
-    told: asyncio.Queue[str] = asyncio.Queue()
-    listening = asyncio.create_task(database.listen("holdfast", told.put_nowait))
-    await until_listened_to(database)
-    await database.execute("select setval('holdfast.last_wake', 0)")  # as if nobody had been woken just now
-    await tell(database, "order-1")
-    async with asyncio.timeout(5):
+    async with told_to_workers(database) as told, asyncio.timeout(30):
+        await database.execute("select setval('holdfast.last_wake', 0)")  # as if nobody had been woken just now
+        await tell(database, "order-1")
         assert await told.get() == "work"
-    listening.cancel()
 
 
 @pytest.mark.parametrize("message", ["message-1", "message-2"])

@@ -21,6 +21,8 @@ from tests.engine.scenario import (
     until_someone_waits_for_a_lock,
 )
 
+pytestmark = pytest.mark.usefixtures("noon")
+
 ESTIMATE = "0.003"
 
 

@@ -7,7 +7,7 @@ import pytest
 from holdfast.db.connection import Database
 from holdfast.errors import CorruptInput, NetworkTimeout
 from tests.conftest import Clock
-from tests.engine.scenario import Scenario, begin, many_connections, plain, until_listened_to
+from tests.engine.scenario import Scenario, begin, many_connections, plain, told_to_workers
 
 CANCEL = "select result from holdfast.cancel(array[$1]::bigint[], 'ann', 'not needed')"
 
@@ -37,15 +37,11 @@ async def test_worker_is_told_which_attempt_was_cancelled(database: Database) ->
     scenario = await begin(database, plain("extract"))
     await scenario.submit()
     attempt = await scenario.claim_one("extract")
-    told = asyncio.Queue[str]()
-    listening = asyncio.ensure_future(database.listen("holdfast", told.put_nowait))
-    await until_listened_to(database)
-    await database.fetchval(CANCEL, attempt.job_id)
     heard = []
-    async with asyncio.timeout(30):
+    async with told_to_workers(database) as told, asyncio.timeout(30):
+        await database.fetchval(CANCEL, attempt.job_id)
         while not any(payload.startswith("dropped") for payload in heard):
             heard.append(await told.get())
-    listening.cancel()
     assert heard[-1] == f"dropped {attempt.job_id} {attempt.token}"
 
 

@@ -21,8 +21,8 @@ COST_OF_WORKING = Corruption(
 
 
 @pytest.fixture
-async def history(database: Database, clock: Clock) -> History:
-    return await live_through(database, clock)
+async def history(database: Database, noon: Clock) -> History:
+    return await live_through(database, noon)
 
 
 async def test_healthy_database_has_no_findings(database: Database, history: History) -> None:
@@ -133,7 +133,7 @@ async def test_idle_worker_and_a_ready_job_are_a_finding(database: Database, clo
 
 
 async def test_idle_worker_is_granted_time(database: Database, clock: Clock, history: History) -> None:
-    await idle_worker(database, clock, seconds=25)
+    await idle_worker(database, clock, seconds=15)
     assert await examine(database) == []
 
 
@@ -157,7 +157,7 @@ async def test_job_under_a_hold_is_not_ready(database: Database, clock: Clock, h
 
 
 async def test_silent_worker_is_granted_two_sweeps(database: Database, clock: Clock, history: History) -> None:
-    await clock.advance(seconds=25)
+    await clock.advance(seconds=16)
     assert await examine(database) == []
 
 

@@ -5,12 +5,14 @@ import itertools
 import random
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.doctor import examine, repair
+from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Done, GiveBack, Phase, Pipeline
 from holdfast.engine.policy import ENRICHMENT, PATIENT, Policy
 from holdfast.engine.queue import Lane, Queue, Submission, submit
@@ -105,7 +107,7 @@ async def take_in(database: Database, luck: random.Random, closing: asyncio.Even
 async def operate(database: Database, luck: random.Random, closing: asyncio.Event) -> None:
     """Interferes with jobs, wherever they stand."""
     while not closing.is_set():
-        await database.execute(luck.choice(OPERATIONS), luck.randrange(1, 200))
+        await insist(partial(database.execute, luck.choice(OPERATIONS), luck.randrange(1, 200)))
         await asyncio.sleep(0.01)
 
 
@@ -126,7 +128,10 @@ async def work(queue: Queue, luck: random.Random, *, closing: asyncio.Event, nam
 
 
 async def end(queue: Queue, attempt: Attempt, luck: random.Random) -> None:
-    """Ends an attempt in some way; if its claim was lost meanwhile, that changes nothing."""
+    """Ends an attempt in some way; if its claim was lost meanwhile, that changes nothing.
+
+    Insists as workers do: whoever loses a deadlock against all that goes on here is told to try again.
+    """
     if attempt.phase == "enrich" and luck.random() < 0.7:
         try:
             await queue.reserve_budget(attempt, Decimal("0.003"))
@@ -136,10 +141,10 @@ async def end(queue: Queue, attempt: Attempt, luck: random.Random) -> None:
     chance = luck.random()
     cost = Decimal(luck.randrange(5)) / 1000
     if chance < 0.6:
-        await queue.settle([(attempt, Done({"by": attempt.token}, cost_usd=cost))])
+        await insist(lambda: queue.settle([(attempt, Done({"by": attempt.token}, cost_usd=cost))]))
     elif chance < 0.9:
         wait = luck.choice([None, 0.05])
         account = failure(luck.choice(CATEGORIES), retry_after_seconds=wait, cost_usd=cost)
-        await queue.fail([(attempt, account)])
+        await insist(lambda: queue.fail([(attempt, account)]))
     else:
-        await queue.give_back([(attempt, GiveBack("not now"))])
+        await insist(lambda: queue.give_back([(attempt, GiveBack("not now"))]))

@@ -88,6 +88,7 @@ async def test_job_has_three_attempts_or_one_if_permanent(database: Database, cl
     assert (await scenario.job(submitted.job_id))["state"] == expected
 
 
+@pytest.mark.usefixtures("noon")
 async def test_budget_spent_for_two_days_then_free(database: Database, clock: Clock) -> None:
     scenario = await begin(database, STORIES)
     submitted = await scenario.submit_one()
@@ -104,6 +105,7 @@ async def test_budget_spent_for_two_days_then_free(database: Database, clock: Cl
     assert (document["failure_state"], document["failure_count"]) == ("success", 0)
 
 
+@pytest.mark.usefixtures("noon")
 async def test_budget_refusals_without_end_never_count(database: Database, clock: Clock) -> None:
     scenario = await begin(database, STORIES)
     submitted = await scenario.submit_one()
@@ -115,6 +117,7 @@ async def test_budget_refusals_without_end_never_count(database: Database, clock
     assert (job["state"], job["retry_count"]) == ("queued", 0)
 
 
+@pytest.mark.usefixtures("noon")
 async def test_budget_refusal_waits_until_the_budgets_next_day(database: Database, clock: Clock) -> None:
     scenario = await begin(database, STORIES)
     await database.execute("select holdfast.set_budget('stories', 5, p_time_zone => 'Asia/Kolkata')")

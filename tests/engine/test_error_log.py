@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast.db.connection import Database
-from holdfast.errors import CorruptInput, NetworkTimeout, RateLimited
+from holdfast.errors import CorruptInput, DatabaseUnusable, NetworkTimeout, RateLimited
 from tests.conftest import Clock
 from tests.engine.scenario import LEASE_SECONDS, STORIES, Scenario, begin
 
@@ -115,10 +115,17 @@ async def _fail_and_expect_it_recorded(scenario: Scenario, job_id: int) -> None:
     assert await scenario.outcomes(job_id) == ["failed"]
 
 
-@pytest.mark.parametrize("role", ["holdfast_worker", "holdfast_api", "holdfast_readonly"])
-async def test_ordinary_roles_cannot_read_the_log(database: Database, role: str) -> None:
-    allowed = await database.fetchval("select has_table_privilege($1, 'holdfast.error_log', 'select')", role)
-    assert allowed is False
+@pytest.mark.parametrize("role", ["holdfast_worker", "holdfast_api", "holdfast_readonly", "holdfast_tenant", None])
+async def test_ordinary_roles_are_refused_the_log(database: Database, guest: str, role: str | None) -> None:
+    for deed in ("select from {}", "delete from {}", "update {} set message = ''", "truncate {}"):
+        with pytest.raises(DatabaseUnusable, match="permission denied"):
+            await _do_as(database, role or guest, deed.format("holdfast.error_log"))
+
+
+async def _do_as(database: Database, role: str, statement: str) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(f'set local role "{role}"')
+        await connection.execute(statement)
 
 
 async def test_a_worker_role_logs_through_the_function_it_may_call(database: Database) -> None:

@@ -145,7 +145,7 @@ async def test_retry_is_not_claimed_before_its_time(database: Database, clock: C
     scenario = await begin(database, PARSING)
     await scenario.submit()
     await scenario.fail_once("extract", NetworkTimeout("reset"))
-    await clock.advance(seconds=55)
+    await clock.advance(seconds=30)
     assert await scenario.claim("extract") == []
 
 

@@ -5,9 +5,11 @@ from collections import Counter
 
 from holdfast.db.connection import Database
 from holdfast.engine.queue import Submission, submit
-from tests.engine.scenario import LEASE_SECONDS, Scenario, begin, many_connections, plain
+from tests.engine.scenario import Scenario, begin, many_connections, plain
 
 FLOOD = "flood"
+# Nobody shall be lost here, however slow the machine is.
+LEASE_SECONDS = 3600.0
 
 
 async def test_ten_small_organisations_are_done_before_one_per_cent_of_the_flood(database: Database) -> None:
@@ -85,7 +87,7 @@ async def test_submitters_of_one_organisation_in_open_transactions_do_not_block_
             database.transaction() as first,
             database.transaction() as second,
             database.transaction() as third,
-            asyncio.timeout(10),
+            asyncio.timeout(60),
         ):
             results = [await submit(connection, "documents", item) for connection in (first, second, third)]
     assert [result[0].result for result in results] == ["created"] * 3

@@ -49,7 +49,7 @@ async def test_plain_handler_runs_in_a_thread_of_its_own(database: Database) -> 
 
 
 async def test_isolated_handler_runs_in_a_child_process(database: Database) -> None:
-    (job,) = await work_off(database, pipeline_of(shout, isolated=Limits(wall_seconds=20)), input="quiet")
+    (job,) = await work_off(database, pipeline_of(shout, isolated=Limits()), input="quiet")
     assert (job["state"], job["input"]) == ("done", "QUIET")
 
 

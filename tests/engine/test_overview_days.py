@@ -1,6 +1,6 @@
 """Money by day, money saved, and the flow of the last minutes."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -12,6 +12,8 @@ from holdfast.errors import InvalidInput
 from tests.conftest import Clock
 from tests.engine.observed_pipeline import DAMAGED, GARBLED, WATCHED, finish
 from tests.engine.scenario import Scenario, begin
+
+pytestmark = pytest.mark.usefixtures("noon")
 
 
 @pytest.fixture
@@ -26,13 +28,15 @@ def overview(database: Database) -> Overview:
     return Overview(database)
 
 
-async def test_costs_of_a_day_name_payer_provider_and_waste(overview: Overview, watched: Scenario) -> None:
+async def test_costs_of_a_day_name_payer_provider_and_waste(
+    overview: Overview, watched: Scenario, database: Database
+) -> None:
     await watched.submit(2)
     await watched.settle(await watched.claim("extract", 2))
     await watched.fail_once("enrich", GARBLED)
     await watched.settle_once("enrich", Done(cost_usd=Decimal("0.003")))
     (row,) = await overview.costs_by_day()
-    assert row["day"] == datetime.now(UTC).date()
+    assert row["day"] == await database.fetchval("select (holdfast.clock() at time zone 'UTC')::date")
     assert (row["organisation"], row["phase"], row["provider"]) == ("acme", "enrich", "model")
     assert (row["attempts"], row["cost_usd"], row["wasted_usd"]) == (2, Decimal("0.005"), Decimal("0.002"))
 

@@ -11,6 +11,8 @@ from tests.conftest import Clock
 from tests.engine.observed_pipeline import DAMAGED, RESET, WATCHED
 from tests.engine.scenario import Scenario, begin
 
+pytestmark = pytest.mark.usefixtures("noon")
+
 
 @pytest.fixture
 async def watched(database: Database) -> Scenario:

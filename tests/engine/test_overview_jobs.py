@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from holdfast.db.connection import Database
+from holdfast.engine.fault import FAULTS_OF_THE_FILE, is_fault_of_the_file
 from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Done
+from holdfast.engine.policy import PERMANENT
 from holdfast.engine.queue import Lane
-from holdfast.errors import AuthenticationFailed, InvalidInput, NotFound, RateLimited
+from holdfast.errors import OPERATOR_MENDS, AuthenticationFailed, InvalidInput, NotFound, PhaseError, RateLimited
 from tests.conftest import Clock
 from tests.engine.observed_pipeline import DAMAGED, RESET, WATCHED, finish
 from tests.engine.scenario import WORKER, Scenario, begin, plain
@@ -185,7 +187,7 @@ async def test_job_tells_how_far_it_is(overview: Overview, mixed: dict[str, int]
         ("done", "nothing: it is done"),
         ("duplicate", "nothing: document 1 has the same content"),
         ("retrying", r"retries extract at 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
-        ("permanent", "an operator must retry it: corrupt_input is permanent"),
+        ("permanent", "correct the file and ingest it again: corrupt_input is permanent"),
         ("cancelled", "nothing, unless an operator retries it"),
         ("working", rf"extract runs on {WORKER}; its limit ends it at 20.*Z"),
         ("letter", "waits for a worker that runs sort: none is alive"),
@@ -193,6 +195,20 @@ async def test_job_tells_how_far_it_is(overview: Overview, mixed: dict[str, int]
 )
 async def test_job_says_what_happens_next(overview: Overview, mixed: dict[str, int], word: str, following: str) -> None:
     assert re.fullmatch(following, (await overview.job(mixed[word]))["next"])
+
+
+@pytest.mark.parametrize("mended", [{}, OPERATOR_MENDS])
+async def test_only_a_fault_of_the_file_asks_for_another_file(
+    overview: Overview, watched: Scenario, mended: dict[str, object]
+) -> None:
+    errors = {one.category: one for one in PhaseError.__subclasses__() if one.category in PERMANENT}
+    assert errors.keys() == PERMANENT
+    for category, error in errors.items():
+        (job_id,) = await watched.submit_and_fail(1, error("no", details=mended))
+        job = await overview.job(job_id)
+        asks = job["next"] == f"correct the file and ingest it again: {category} is permanent"
+        assert asks or job["next"] == f"an operator must retry it: {category} is permanent"
+        assert asks == is_fault_of_the_file(job["last_error"]) == (category in FAULTS_OF_THE_FILE and not mended)
 
 
 async def test_given_up_job_needs_an_operator(overview: Overview, watched: Scenario, clock: Clock) -> None:

@@ -39,6 +39,17 @@ def test_words_that_explain_stay(text: str) -> None:
     assert clean_text(text) == text
 
 
+@pytest.mark.parametrize("text", ["password: hunter2", 'token="abc"', "key=sk-abcdefgh12", "Authorization: Basic abc="])
+def test_redacting_again_changes_nothing(text: str) -> None:
+    once = clean_text(text)
+    assert once.count("]") == 1
+    assert clean_text(once) == once
+
+
+def test_rest_of_a_secret_is_gone_too() -> None:
+    assert clean_text("key=sk-abcdefgh12+/rest, page 3") == "key=[redacted], page 3"
+
+
 def test_beginning_is_kept_of_a_long_text() -> None:
     assert clean_text("a" + "b" * 5_000, limit=10) == "abbbbbbbb…"
 

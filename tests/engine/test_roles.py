@@ -43,6 +43,8 @@ READING = SEARCHING | {
     "reading_of",
     "story_entities",
     "story_of",
+    "takeovers",
+    "title_of",
 }
 TELLING = {"check_alerts", "end_delivery", "mail_alerts_to", "take_deliveries"}
 RECEIVERS = {"add_webhook", "redeliver", "remove_receiver", "rotate_secret"}
@@ -60,9 +62,9 @@ TENANTS = {
 }
 KEEPING = {
     "ensure_vectors",
+    "flow_of",
     "forget_unused_artifacts",
     "index_embedder",
-    "members_under_way",
     "needs_index",
     "publish_document",
     "purge_superseded",
@@ -102,6 +104,8 @@ WORKING = (
         "add_to_graph",
         "advance_trials",
         "await_answers",
+        "members_under_way",
+        "wake_parents",
         "begin_graph",
         "check_timeouts",
         "claim",
@@ -252,7 +256,16 @@ async def test_roles_read_everything_but_the_operators_tables(database: Database
     rows = await database.fetch(
         f"select relname from ({TABLES}) t where relkind <> 'S' and not has_table_privilege($1, oid, 'select')", role
     )
-    operators = {"api_key", "audit_log", "awaited_answer", "error_log", "paid_answer", "receiver"}
+    operators = {
+        "api_key",
+        "audit_log",
+        "awaited_answer",
+        "error_log",
+        "paid_answer",
+        "receiver",
+        "taken_row",
+        "takeover",
+    }
     assert {row["relname"] for row in rows} == operators
 
 

@@ -3,14 +3,18 @@
 import asyncio
 from decimal import Decimal
 
+import pytest
+
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, Phase, Pipeline
 from holdfast.engine.policy import STRICT, Policy, Rule
-from holdfast.engine.queue import Queue
+from holdfast.engine.queue import Lane, Queue
 from holdfast.engine.worker import Pace, Worker
 from holdfast.errors import Category, RateLimited
-from tests.engine.working import all_final, pipeline_of, running, state_is, take_in, until, work_off
+from tests.conftest import Clock
+from tests.engine.scenario import until_listened_to
+from tests.engine.working import QUICK, all_final, pipeline_of, running, state_is, take_in, until, work_off
 
 
 async def test_running_job_can_be_cancelled(database: Database) -> None:
@@ -26,10 +30,12 @@ async def test_running_job_can_be_cancelled(database: Database) -> None:
 
     pipeline = pipeline_of(hang)
     (submitted,) = await take_in(database, pipeline)
+    since = await database.fetchval("select clock_timestamp()")
     async with running(database, pipeline, Pace(heartbeat_seconds=60, lease_seconds=200, poll_seconds=0.1)):
         await began.wait()
+        await until_listened_to(database, since)
         await database.fetch("select * from holdfast.cancel(array[$1::bigint], 'tester')", submitted.job_id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await ended.wait()
     assert await state_is(database, submitted.job_id, "cancelled")
     assert await database.fetchval("select outcome from holdfast.pipeline_phase") == "cancelled"
@@ -60,12 +66,20 @@ async def test_progress_inside_a_phase_is_seen_outside(database: Database) -> No
     assert await database.fetchval("select percent from holdfast.job_progress") == 100
 
 
+@pytest.fixture
+def time_for_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given back is written, however slow the machine is."""
+    monkeypatch.setattr("holdfast.engine.worker.GOODBYE_SECONDS", 60)
+
+
+@pytest.mark.usefixtures("time_for_goodbyes")
 async def test_stopping_worker_finishes_what_runs_and_gives_back_the_rest(database: Database) -> None:
-    began = asyncio.Event()
+    began, stopping = asyncio.Event(), asyncio.Event()
 
     async def handle(attempt: Attempt) -> Done:
         began.set()
-        await asyncio.sleep(0.3 if attempt.document.source_name == "short" else 60)
+        await stopping.wait()
+        await asyncio.sleep(0.1 if attempt.document.source_name == "short" else 600)
         return Done()
 
     pipeline = pipeline_of(handle)
@@ -75,6 +89,7 @@ async def test_stopping_worker_finishes_what_runs_and_gives_back_the_rest(databa
     run = asyncio.create_task(worker.run())
     await began.wait()
     worker.stop()
+    stopping.set()
     await run
     assert await state_is(database, short.job_id, "done")
     assert await state_is(database, long.job_id, "queued")
@@ -83,12 +98,34 @@ async def test_stopping_worker_finishes_what_runs_and_gives_back_the_rest(databa
     assert (row["outcome"], row["error"]["error"]) == ("released", "its worker stopped")
 
 
+async def test_drain_takes_back_what_a_dead_worker_held(database: Database, clock: Clock) -> None:
+    async def handle(attempt: Attempt) -> Done:
+        return Done()
+
+    pipeline = pipeline_of(handle)
+    (submitted,) = await take_in(database, pipeline)
+    dead = Queue(database)
+    lane = Lane(pipeline.name, "only", 1)
+    await dead.register_worker("dead", host="elsewhere", pid=1, lanes=[lane])
+    assert len(await dead.claim("dead", [lane])) == 1
+    await clock.advance(minutes=10)
+
+    await Worker(database, [pipeline], pace=QUICK).run(until_idle=True)
+
+    assert await database.fetch("select outcome from holdfast.pipeline_phase order by id") == [
+        ("lost",),
+        ("completed",),
+    ]
+    assert await state_is(database, submitted.job_id, "done")
+
+
+@pytest.mark.usefixtures("time_for_goodbyes")
 async def test_second_stop_gives_everything_back_at_once(database: Database) -> None:
     began = asyncio.Event()
 
     async def handle(attempt: Attempt) -> Done:
         began.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return Done()
 
     pipeline = pipeline_of(handle)
@@ -98,7 +135,7 @@ async def test_second_stop_gives_everything_back_at_once(database: Database) -> 
     await began.wait()
     worker.stop()
     worker.stop()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await run
     assert await state_is(database, submitted.job_id, "queued")
 
@@ -119,6 +156,7 @@ async def test_concurrency_of_a_phase_is_never_passed(database: Database) -> Non
     assert most == 3
 
 
+@pytest.mark.usefixtures("noon")
 async def test_spent_budget_holds_the_job_without_calling_the_handler(database: Database) -> None:
     calls = 0
 
@@ -144,21 +182,22 @@ async def test_provider_that_asks_to_wait_is_left_alone_until_then(database: Dat
         nonlocal calls
         calls += 1
         if calls <= 4:
-            raise RateLimited("slow down", retry_after_seconds=3.0)
+            raise RateLimited("slow down", retry_after_seconds=3600.0)
         return Done()
 
     pipeline = pipeline_of(handle, provider="model", concurrency=4)
     await take_in(database, pipeline, 10_000)
 
-    async def called(times: int) -> bool:
-        return calls >= times
+    async def ended(attempts: int) -> bool:
+        return bool(await database.fetchval("select count(*) from holdfast.pipeline_phase") >= attempts)
 
     async with running(database, pipeline):
-        await until(lambda: called(4))
+        await until(lambda: ended(4))
         await asyncio.sleep(1.0)
         assert calls == 4, "beyond the calls already in flight nothing may reach the provider"
         assert await database.fetchval("select count(*) from holdfast.pipeline_phase") == 4
-        await until(lambda: called(100))
+        await database.execute("update holdfast.hold set until = holdfast.clock()")
+        await until(lambda: ended(100))
     outcomes = await database.fetch("select distinct outcome from holdfast.pipeline_phase")
     assert {row["outcome"] for row in outcomes} <= {"released", "completed"}
     assert await database.fetchval("select sum(retry_count) from holdfast.pipeline_job") == 0

@@ -46,7 +46,7 @@ async def running(database: Database, pipeline: Pipeline, pace: Pace = QUICK) ->
 
 
 async def until(question: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await question():
             await asyncio.sleep(0.05)
 

@@ -11,7 +11,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from holdfast.db.embedded import EmbeddedServer, joined
 from holdfast.db.listening import Listener, keep_listening
-from holdfast.db.opening import Opener, RawConnection, find_pooler
+from holdfast.db.opening import OLDEST_SERVER, Opener, RawConnection, find_pooler
 from holdfast.db.translation import translate
 from holdfast.errors import DatabaseUnavailable
 from holdfast.settings import Settings
@@ -49,22 +49,22 @@ class Database:
 
     async def fetch(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """Every row, in a transaction of its own."""
-        async with self._statement() as connection:
+        async with self.statement() as connection:
             return await connection.fetch(sql, *args)
 
     async def fetchrow(self, sql: str, *args: object) -> asyncpg.Record | None:
         """The first row or None, in a transaction of its own."""
-        async with self._statement() as connection:
+        async with self.statement() as connection:
             return await connection.fetchrow(sql, *args)
 
     async def fetchval(self, sql: str, *args: object) -> Any:
         """The first column of the first row or None, in a transaction of its own."""
-        async with self._statement() as connection:
+        async with self.statement() as connection:
             return await connection.fetchval(sql, *args)
 
     async def execute(self, sql: str, *args: object) -> str:
         """Run it in a transaction of its own; gives back PostgreSQL's command tag."""
-        async with self._statement() as connection:
+        async with self.statement() as connection:
             return await connection.execute(sql, *args)
 
     @asynccontextmanager
@@ -87,7 +87,8 @@ class Database:
         await keep_listening(self._opener, channel, callback)
 
     @asynccontextmanager
-    async def _statement(self) -> AsyncIterator[Connection]:
+    async def statement(self) -> AsyncIterator[Connection]:
+        """One connection for one statement, which is a transaction of its own."""
         if self._tenant is not None:
             async with self.transaction() as connection:
                 yield connection
@@ -120,6 +121,7 @@ async def connect(
     *,
     connect_seconds: float = CONNECT_SECONDS,
     command_seconds: float | None = COMMAND_SECONDS,
+    oldest_server: int = OLDEST_SERVER,
 ) -> AsyncIterator[Database]:
     """Use the database that the settings name, or the embedded one when they name none.
 
@@ -135,7 +137,7 @@ async def connect(
         if settings.database_url is None:
             server = await stack.enter_async_context(joined(EmbeddedServer(settings.home)))
             opener = replace(opener, locate=lambda: server.dsn, revive=lambda: asyncio.to_thread(server.ensure_running))
-        opener = replace(opener, behind_pooler=await find_pooler(opener))
+        opener = replace(opener, behind_pooler=await find_pooler(opener, oldest_server=oldest_server))
         pool = await stack.enter_async_context(_pool(opener, settings.pool_size))
         yield Database(pool, opener)
 

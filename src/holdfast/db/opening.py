@@ -72,7 +72,7 @@ class Opener:
         return connection
 
 
-async def find_pooler(opener: Opener) -> bool:
+async def find_pooler(opener: Opener, *, oldest_server: int = OLDEST_SERVER) -> bool:
     """Whether a transaction-pooling proxy answers instead of the server. Refuses a server that is too old.
 
     The proxy makes up the process id it greets with: it cannot know which server will run what follows.
@@ -80,9 +80,9 @@ async def find_pooler(opener: Opener) -> bool:
     connection = await opener.open()
     try:
         version = connection.get_server_version()
-        if version.major < OLDEST_SERVER:
+        if version.major < oldest_server:
             raise DatabaseUnusable(
-                f"the database is PostgreSQL {version.major}: upgrade it to {OLDEST_SERVER} or newer"
+                f"the database is PostgreSQL {version.major}: upgrade it to {oldest_server} or newer"
             )
         return bool(await connection.fetchval("select pg_backend_pid()") != connection.get_server_pid())
     finally:

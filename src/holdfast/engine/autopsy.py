@@ -16,17 +16,20 @@ def explain_end(name: str, *, exit_code: int, last_words: str) -> PhaseError:
 
     Exhaustion may pass on another machine or day; a crash is taken to be the document's doing.
     """
-    details = {"exit_code": exit_code, "last_words": last_words[-_KEPT_CHARACTERS:]}
+    details = {"function": name, "exit_code": exit_code, "last_words": last_words[-_KEPT_CHARACTERS:]}
     if exit_code == OUT_OF_MEMORY_EXIT or _speaks_of_memory(exit_code, last_words):
-        return ResourceExhausted(f"{name} ran out of memory", error_code="MEMORY_LIMIT", details=details)
+        text = "it took more memory than there is for one document: split the file into smaller ones"
+        return ResourceExhausted(text, error_code="MEMORY_LIMIT", details=details)
     if exit_code in (-signal.SIGPROF, -signal.SIGXCPU):
-        text = f"{name} used up its processor time"
+        text = "it took more processor time than there is for one document: split the file into smaller ones"
         return ResourceExhausted(text, error_code="CPU_LIMIT", details=details)
     if exit_code == -signal.SIGKILL:
-        text = f"{name} was killed by the system, most likely for its use of memory or processor time"
+        text = (
+            "its reader was killed by the system, most likely for its use of memory: split the file if it happens again"
+        )
         return ResourceExhausted(text, error_code="KILLED", details=details)
     ending = _describe(exit_code)
-    text = f"{name} {ending} on this document{_quote(last_words)}"
+    text = f"its reader {ending} on this document{_quote(last_words)}"
     return CorruptInput(text, error_code="CRASHED", details=details)
 
 

@@ -30,6 +30,7 @@ class Failure:
     details: Mapping[str, object] = field(default_factory=dict)
     retry_after_seconds: float | None = None
     cost_usd: Decimal = Decimal(0)
+    cost_is_known: bool = True
     traceback: str = ""
 
     def to_json(self) -> dict[str, object]:

@@ -39,6 +39,11 @@ def worker_started(worker: str, lanes: int) -> None:
     _say(logging.INFO, "worker.started", worker=worker, lanes=lanes)
 
 
+def settings_doubtful(doubt: str) -> None:
+    """It works, but perhaps not as meant."""
+    _say(logging.WARNING, "settings.doubtful", doubt=doubt)
+
+
 def worker_stopped(worker: str, given_back: int) -> None:
     _say(logging.INFO, "worker.stopped", worker=worker, given_back=given_back)
 

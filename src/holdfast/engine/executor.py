@@ -42,7 +42,8 @@ def out_of_time(attempt: Attempt) -> Failure:
     """The ending of an attempt that passed its limit: the same as check_timeouts() would record."""
     text = f"{attempt.phase} took longer than its limit of {attempt.limit_seconds:g} s"
     failure = classify(TimedOut(text, error_code="TIMEOUT", details={"threshold_seconds": attempt.limit_seconds}))
-    return replace(failure, traceback="")
+    # It was broken off: a call may be under way whose bill nobody will see.
+    return replace(failure, traceback="", cost_is_known=False)
 
 
 async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:

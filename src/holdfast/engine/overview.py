@@ -70,7 +70,7 @@ class Overview:
         return await self._ask("outcomes", hours)
 
     async def durations(self, hours: int = 24) -> list[Row]:
-        """How long completed attempts took, by phase: count, median, 95th percentile, longest."""
+        """How long completed attempts took, by phase: count, median, 95th percentile, longest, average."""
         return await self._ask("durations", hours)
 
     async def costs(self, days: int = 7) -> list[Row]:
@@ -223,6 +223,10 @@ class Overview:
             "select * from holdfast.overview_cards(array(select holdfast.overview_family($1)))",
             job_ids,
         )
+
+    async def failed_originals(self, document_ids: list[int]) -> list[Row]:
+        """Of documents that repeat another's content: the jobs of those others that failed for good."""
+        return await self._ask("failed_originals", document_ids)
 
     async def holds(self) -> list[Row]:
         """The holds in force; `until` is None when only a release ends it."""

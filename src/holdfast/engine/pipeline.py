@@ -43,10 +43,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class GiveBack:
-    """A phase cannot run here and now; the job goes back, uncharged, and is not tried again before `wait_seconds`."""
+    """A phase cannot run here and now; the job goes back, uncharged, and is not tried again before `wait_seconds`.
+
+    One that waits `for_members` goes on sooner when the last of its document's members has ended.
+    """
 
     reason: str
     wait_seconds: float = 0.0
+    for_members: bool = False
 
 
 @dataclass(frozen=True, slots=True)

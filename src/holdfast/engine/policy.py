@@ -4,21 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, Self
 
+from holdfast.engine.fault import FAULTS_OF_THE_FILE
 from holdfast.errors import Category
 
-PERMANENT = frozenset(
-    {
-        Category.CONTENT_POLICY,
-        Category.TOKEN_LIMIT,
-        Category.CORRUPT_INPUT,
-        Category.ENCRYPTED,
-        Category.UNSUPPORTED_FORMAT,
-        Category.TOO_LARGE,
-        Category.UNSAFE_ARCHIVE,
-        Category.EMPTY_TEXT,
-        Category.SOURCE_GONE,
-    }
-)
+PERMANENT = FAULTS_OF_THE_FILE | {Category.CONTENT_POLICY, Category.TOKEN_LIMIT, Category.SOURCE_GONE}
 HOUR = 3600.0
 PROVIDER_PAUSE_SECONDS = 60.0
 

@@ -175,6 +175,10 @@ class Queue:
         """Go on with what is tried on a few first; says how many of the rest it retried. Safe for many callers."""
         return int(await self._database.fetchval("select holdfast.advance_trials()"))
 
+    async def wake_parents(self) -> int:
+        """Let go on what waits for members that have all ended, before its wait is over; says how many."""
+        return int(await self._database.fetchval("select holdfast.wake_parents()"))
+
     async def _end(self, sql: str, body: str, connection: "Connection | None") -> dict[Handle, str]:
         rows = await (connection or self._database).fetch(sql, body)
         return {(row["job_id"], row["token"]): row["result"] for row in rows}
@@ -233,7 +237,7 @@ def _failure_item(attempt: Attempt, failure: Failure) -> dict[str, object]:
         "error_code": failure.error_code,
         "details": details,
         "retry_after_seconds": failure.retry_after_seconds,
-        "cost_usd": _usd(failure.cost_usd),
+        "cost_usd": _usd(failure.cost_usd) if failure.cost_is_known else None,
     }
 
 

@@ -21,17 +21,19 @@ _SCRUB_LIMIT = 65_536
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|passwd|password|pwd|signature|authorization|credentials?|cookie)$")
+# To the end of the value, past what of it is redacted already: that keeps its bracket, and no rest of it is shown.
+_VALUE = r"(?:\[redacted\]|[^\s\"'&,;)}\]])+"
 _SECRETS = (
     (re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?)(?:\w+ )?[^\s\"',;}]+"), rf"\g<1>{REDACTED}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}"), rf"\g<1> {REDACTED}"),
     (re.compile(r"\b(?:hf_|sk-|pk-|ghp_|gho_|xox[abp]-|AKIA|AIza|eyJ)[\w.-]{8,}"), REDACTED),
     (re.compile(r"://([^\s/:@]{0,256}):[^\s/]{1,512}@"), rf"://\g<1>:{REDACTED}@"),
     (
-        re.compile(r"(?i)((?:key|token|secret|passwd|password|pwd|signature|sig)[\"']?\s*=\s*[\"']?)[^\s\"'&,;)}\]]+"),
+        re.compile(rf"(?i)((?:key|token|secret|passwd|password|pwd|signature|sig)[\"']?\s*=\s*[\"']?){_VALUE}"),
         rf"\g<1>{REDACTED}",
     ),
     (
-        re.compile(r"(?i)((?:api[_-]?key|_token|secret|passwd|password)[\"']?\s*:\s*[\"']?)[^\s\"'&,;)}\]]+"),
+        re.compile(rf"(?i)((?:api[_-]?key|_token|secret|passwd|password)[\"']?\s*:\s*[\"']?){_VALUE}"),
         rf"\g<1>{REDACTED}",
     ),
 )

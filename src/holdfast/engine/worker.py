@@ -86,7 +86,7 @@ class Worker:
         self._work.set()
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Work until stopped or, with `until_idle`, until there is nothing left to claim and nothing running."""
+        """Work until stopped or, with `until_idle`, until nothing runs and what is left waits for a moment to come."""
         await insist(lambda: self._queue.register(self._pipelines))
         await insist(self._enlist)
         loops = [self._listen, self._beat, self._sweep, self._tick, self._settler.run]
@@ -110,14 +110,17 @@ class Worker:
                 await self._wait(self._ended, self._pace.poll_seconds)
                 continue
             self._work.clear()
+            # Asked before: what ends during the claim may queue what the claim no longer sees.
+            nothing_ran = not self._running and self._settler.empty
             attempts = await self._take(lanes)
             for attempt in attempts or ():
                 self._start(attempt)
             if attempts:
                 woken = True
                 await asyncio.sleep(0)
-            elif until_idle and attempts == [] and not self._running and self._settler.empty:
-                return
+            elif until_idle and attempts == [] and nothing_ran:
+                if not await insist(self._bring_back):
+                    return
             else:
                 woken = await self._wait(self._work, SECOND_LOOK_SECONDS if woken else self._pause())
 
@@ -236,6 +239,12 @@ class Worker:
                 swept = await self._queue.sweep(self._pace.lease_seconds)
                 events.swept(swept["lost_jobs"], swept["timed_out_jobs"])
                 await self._queue.advance_trials()
+
+    async def _bring_back(self) -> int:
+        """Let go on what nobody works on any more, or waits for members that have all ended; says how many."""
+        swept = await self._queue.sweep(self._pace.lease_seconds)
+        moved = len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"]
+        return int(moved + await self._queue.wake_parents())
 
     async def _listen(self) -> None:
         await self._database.listen("holdfast", self._notified)

@@ -8,6 +8,8 @@ where j.state = 'done'
   and j.status <> 'duplicate'
   and j.finished_at > l.registered_at + interval '1 minute'
   and p.retired_at is null
+  -- What an older installation finished has no attempts here.
+  and not exists (select from holdfast.taken_row t where t.document_id = j.document_id and j.token = 0)
   and exists (
       select from holdfast.phase f
       where f.pipeline = j.pipeline and f.retired_at is null and f.position >= p.position

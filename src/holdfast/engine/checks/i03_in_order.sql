@@ -26,6 +26,8 @@ join holdfast.pipeline_job j on j.id = m.job_id
 left join holdfast.phase left_one on left_one.pipeline = m.pipeline and left_one.name = m.left_phase
 where coalesce(m.left_at, j.submitted_at) > l.registered_at + interval '1 minute'
   and (m.left_run is null or (m.left_run = m.run and m.left_phase <> m.phase))
+  -- What was taken over goes on where it stood.
+  and not (m.left_run is null and exists (select from holdfast.taken_row t where t.document_id = j.document_id))
   and (
       (m.left_outcome <> 'completed' and left_one.retired_at is null)
       or opened.position <= left_one.position

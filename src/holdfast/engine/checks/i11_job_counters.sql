@@ -1,4 +1,5 @@
--- I11: a job's retries and crashes equal a recount of its attempts since its phase began or an operator reopened it.
+-- I11: a job's retries and crashes equal a recount of its attempts since its phase began or an operator reopened it; one that
+-- was taken over began with those it had.
 -- Costs one pass over jobs and attempts, a look-up per job with failures.
 select j.id
 from holdfast.pipeline_job j
@@ -11,7 +12,11 @@ cross join lateral (
     ) as token
 ) since
 cross join lateral (
-    select count(*) filter (where a.run = j.run and a.phase = j.phase and a.outcome <> 'released' and a.error ? 'retry_at'
+    select coalesce((
+               select t.retry_count from holdfast.taken_row t
+               where t.document_id = j.document_id and since.token = 0
+                 and not exists (select from holdfast.audit_log o where o.job_id = j.id and o.action in ('retry', 'reset'))), 0)
+           + count(*) filter (where a.run = j.run and a.phase = j.phase and a.outcome <> 'released' and a.error ? 'retry_at'
                                   and j.retried_phase_id is not null) as retries,
            count(*) filter (where a.outcome = 'lost' or (a.outcome = 'released' and a.category = 'worker_lost')) as crashes
     from holdfast.pipeline_phase a

@@ -8,6 +8,7 @@ with mended as (
     where j.id = any ($1::bigint[])
       and old.id = j.id
       and old.ready_at is null
+      and old.flow = 'new'
       and ((old.state = 'held' and h.id is null) or (old.state = 'failed' and old.last_error ->> 'retryable' = 'true'))
     returning j.id, old.hold_id, j.ready_at
 ),

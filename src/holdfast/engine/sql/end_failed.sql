@@ -6,7 +6,7 @@ declare
     c_crash_cap constant integer := 3;
     v_now timestamptz := clock();
     v_category text := coalesce(p_failure ->> 'category', 'unknown');
-    v_cost numeric := coalesce((p_failure ->> 'cost_usd')::numeric, 0);
+    v_cost numeric := coalesce((p_failure ->> 'cost_usd')::numeric, known_cost(p_job));
     v_crashes integer := p_job.crash_count + (p_outcome = 'lost')::integer;
     v_phase phase;
     v_decision record;
@@ -17,6 +17,7 @@ declare
     v_state text;
 begin
     select * into v_phase from phase where pipeline = p_job.pipeline and name = p_job.phase;
+    v_phase.policy := coalesce(p_job.policy, v_phase.policy);
     -- Locked before it is read, so that failures of several jobs of one document are each counted.
     perform from document where id = p_job.document_id for no key update;
     select d.* into v_decision
@@ -44,7 +45,8 @@ begin
             v_retry_at := (select nullif(until, 'infinity') from hold where id = v_hold);
         end if;
     end if;
-    v_error := error_of(p_job, v_phase.component, p_outcome, v_decision.action, v_decision.max_retries, v_retry_at, p_failure);
+    v_error := error_of(p_job, v_phase.component, p_outcome, v_decision.action, v_decision.max_retries, v_retry_at,
+        case when p_failure ->> 'cost_usd' is null then told_cost_unknown(p_failure, v_phase) else p_failure end);
     v_attempt := record_attempt(p_job,
         case when v_state = 'held' then 'released' when p_outcome = 'timeout' and v_decision.action in ('fail', 'deadletter') then 'failed'
              else p_outcome end, v_now, null, v_error, v_cost);
@@ -68,6 +70,7 @@ begin
     perform log_error(p_job, v_error, v_decision.charged);
     if v_state = 'deadletter' or v_decision.action = 'fail' then   -- no retry comes by itself
         perform announce_jobs('job.' || v_state, array[p_job.id]);
+        perform wake_parent((select parent_id from document where id = p_job.document_id));
     end if;
     if v_state = 'queued' then
         perform wake();

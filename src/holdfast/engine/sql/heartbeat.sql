@@ -29,7 +29,7 @@ begin
         from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint, progress real)
         join pipeline_job j on j.id = i.job_id and j.token = i.token
         where i.progress is not null and i.progress is distinct from j.progress
-        for update of j skip locked   -- one that is being settled has no use for progress
+        for no key update of j skip locked   -- one that is being settled has no use for progress
     )
     update pipeline_job j
     set progress = least(greatest(r.progress, 0), 1), progress_at = v_now

@@ -13,14 +13,15 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 $$;
 
 -- Where a family of jobs stands, phase by phase in their pipeline's order. Those under way and failed are counted where
--- they are; `passed` counts those that have this phase behind them. `resumes_at` is when the next of them goes on by itself.
+-- they are; `passed` counts those that have this phase behind them. `resumes_at` is when the next of them goes on by itself;
+-- `progress` is how much of this phase those at work have done, each counting up to 1, null while none of them says.
 create or replace function holdfast.overview_progress(p_jobs bigint[])
 returns table (pipeline text, phase text, passed bigint, queued bigint, working bigint, waiting bigint, failed bigint,
-               cancelled bigint, resumes_at timestamptz)
+               cancelled bigint, resumes_at timestamptz, progress real)
 language sql stable set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     with job as materialized (
-        select j.pipeline, j.phase, j.state, j.status, j.ready_at, h.until, p.position
+        select j.pipeline, j.phase, j.state, j.status, j.ready_at, j.progress, h.until, p.position
         from overview_family(p_jobs) f(id)
         join pipeline_job j on j.id = f.id
         join phase p on p.pipeline = j.pipeline and p.name = j.phase
@@ -33,7 +34,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
            count(*) filter (where j.phase = p.name and (j.state = 'held' or j.state = 'failed' and j.ready_at is not null)),
            count(*) filter (where j.phase = p.name and (j.state = 'deadletter' or j.state = 'failed' and j.ready_at is null)),
            count(*) filter (where j.phase = p.name and j.state = 'cancelled'),
-           min(coalesce(j.ready_at, j.until)) filter (where j.phase = p.name and j.state in ('held', 'failed'))
+           min(coalesce(j.ready_at, j.until)) filter (where j.phase = p.name and j.state in ('held', 'failed')),
+           sum(j.progress) filter (where j.phase = p.name and j.state = 'working')
     from phase p
     join job j on j.pipeline = p.pipeline
     where p.retired_at is null
@@ -56,6 +58,19 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     order by a.pipeline, p.position
 $$;
 
+-- Of documents that repeat another's content: the jobs of those others that failed for good.
+create or replace function holdfast.overview_failed_originals(p_documents bigint[])
+returns table (document_id bigint, job_id bigint, state text)
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select d.id, j.id, j.state
+    from document d
+    cross join lateral jobs_of(d.duplicate_of) j
+    where d.id = any (p_documents) and (j.state = 'deadletter' or j.state = 'failed' and j.ready_at is null)
+    order by 1, 2
+$$;
+
 grant execute on function
+    holdfast.overview_failed_originals(bigint[]),
     holdfast.overview_family(bigint[]), holdfast.overview_progress(bigint[]), holdfast.overview_spent(bigint[])
 to holdfast_api, holdfast_readonly;

@@ -1,7 +1,10 @@
 -- What happens next to a job, in words for people.
 create or replace function holdfast.overview_next(p_job holdfast.pipeline_job) returns text
 language sql stable set search_path = holdfast, pg_temp set jit = off as $$
-    select case p_job.state
+    select case when p_job.flow = 'old' then format(
+        'nothing here: the old installation carries it, and has it as %s, %s',
+        coalesce(p_job.error_meta ->> 'original_status', 'unknown'), coalesce(p_job.error_meta ->> 'original_state', 'unknown'))
+    else case p_job.state
         when 'queued' then coalesce(
             overview_held_by(p_job),
             case when exists (select from worker w
@@ -14,6 +17,10 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
             from phase p where p.pipeline = p_job.pipeline and p.name = p_job.phase))
         when 'failed' then case
             when p_job.ready_at is not null then format('retries %s at %s', p_job.phase, overview_moment(p_job.ready_at))
+            when p_job.last_error ->> 'category' in (
+                     'corrupt_input', 'encrypted', 'unsupported_format', 'too_large', 'unsafe_archive', 'empty_text')
+                 and not coalesce(p_job.last_error -> 'details' @> '{"operator_mends": true}', false)
+            then format('correct the file and ingest it again: %s is permanent', p_job.last_error ->> 'category')
             else format('an operator must retry it: %s is permanent', coalesce(p_job.last_error ->> 'category', 'the failure')) end
         when 'held' then coalesce(
             (select overview_wait(h) from hold h where h.id = p_job.hold_id),
@@ -26,10 +33,10 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
                                       coalesce(p_job.last_error ->> 'category', 'it'))
         when 'cancelled' then 'nothing, unless an operator retries it'
         else case p_job.status
-            when 'duplicate' then format('nothing: document %s has the same content',
-                                         (select d.duplicate_of from document d where d.id = p_job.document_id))
+            when 'duplicate' then format('nothing: %s has the same content', coalesce(
+                (select 'document ' || d.duplicate_of from document d where d.id = p_job.document_id), 'another document'))
             else 'nothing: it is done' end
-        end
+        end end
 $$;
 
 -- The hold that keeps a queued job from being claimed, in words, or null.

@@ -40,6 +40,8 @@ begin
     select * into v_job from pipeline_job where id = p_job_id for update;
     if not found or not is_own(v_job.organisation) then
         return 'not_found';
+    elsif v_job.flow = 'old' then
+        return 'old_flow';
     elsif v_job.state = 'done' then
         return 'already_completed';
     elsif v_job.state not in ('failed', 'deadletter', 'cancelled', 'held') then

@@ -82,7 +82,7 @@ begin
     return v_count;
 end $$;
 
--- Errors and notices are kept 30 days, gone workers 7; a place in the fair order that the queue has passed says nothing any more.
+-- Errors, notices and closed incidents are kept 30 days, gone workers 7; a place in the fair order that the queue has passed says nothing any more.
 create or replace function holdfast.clean_up() returns void
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
@@ -97,6 +97,9 @@ begin
     where id in (select id from error_log where at < v_now - interval '30 days' order by at limit 10000 for update skip locked);
     delete from notice
     where id in (select id from notice where at < v_now - interval '30 days' order by at limit 10000 for update skip locked);
+    -- No index leads to them: of alerts there are few, and what is older goes with the next round.
+    delete from incident
+    where id in (select id from incident where closed_at < v_now - interval '30 days' limit 10000 for update skip locked);
     delete from worker w
     where coalesce(w.lost_at, w.stopped_at) < v_now - interval '7 days'
       and not exists (select from pipeline_job j where j.worker_id = w.id and j.state = 'working');

@@ -13,7 +13,7 @@ grant execute on function
     holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb), holdfast.settle(jsonb),
     holdfast.fail(jsonb), holdfast.give_back(jsonb), holdfast.await_answers(jsonb), holdfast.reserve_budget(bigint, bigint, numeric),
     holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision), holdfast.check_timeouts(),
-    holdfast.advance_trials()
+    holdfast.advance_trials(), holdfast.members_under_way(bigint), holdfast.wake_parents()
 to holdfast_worker;
 
 grant execute on function
