@@ -86,6 +86,42 @@ def test_documents_in_containers_are_known_by_what_they_hold(tmp_path: Path, dat
     assert sniff_file(path, "notes.txt") == expected
 
 
+@pytest.mark.parametrize(
+    ("header", "length"),
+    [
+        (b"\xff\xe3\x18\xc4", 72),  # 8 kbit/s at 8 kHz
+        (b"\xff\xe3\x40\xc4", 208),  # 32 kbit/s at 11 kHz
+        (b"\xff\xe2\x42\xc4", 209),  # the same with a checksum and padding
+        (b"\xff\xfa\x90\x00", 417),  # 128 kbit/s at 44.1 kHz with a checksum
+        (b"\xff\xfd\xa4\x00", 576),  # layer II, 192 kbit/s at 48 kHz
+    ],
+)
+def test_sound_without_a_tag_is_known_by_two_frames(header: bytes, length: int) -> None:
+    frame = header + b"\x7f\x00" * (length // 2 - 2) + bytes(length % 2)
+    assert sniff(frame * 3, "a.bin") == "audio/mpeg"
+    assert sniff(frame + b"\0" + frame, "a.bin") == "application/octet-stream"
+    assert sniff(frame, "a.mp3") == "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Data/photo.jpg", "Index/Document.iwa", "Index/Tables/DataList.iwa", "Metadata/Properties.plist"],
+        ["Index.zip", "Metadata/BuildVersionHistory.plist", "preview.jpg"],
+        ["index.xml", "buildVersionHistory.plist", "QuickLook/Preview.pdf"],
+        ["index.apxl", "buildVersionHistory.plist", "thumbs/st0.tiff"],
+    ],
+)
+@pytest.mark.parametrize(("name", "kind"), [("a.pages", "pages"), ("a.key", "keynote"), ("a.numbers", "numbers")])
+def test_what_apple_writes_is_no_archive(parts: list[str], name: str, kind: str) -> None:
+    assert sniff(zipped(dict.fromkeys(parts, b"")), name) == f"application/vnd.apple.{kind}"
+
+
+@pytest.mark.parametrize("parts", [["Index.zip", "notes.txt"], ["index.xml", "a.plist"], ["Index/a.txt", "b.iwa"]])
+def test_what_only_looks_like_a_file_of_apple_is_an_archive(parts: list[str]) -> None:
+    assert sniff(zipped(dict.fromkeys(parts, b"")), "a.pages") == "application/zip"
+
+
 def test_beginning_of_a_package_is_enough_when_its_members_come_first() -> None:
     package = zipped({"[Content_Types].xml": b"<Types/>", "word/document.xml": bytes(100_000)})
     assert sniff(package[:2_000], "x") == f"{OFFICE}.wordprocessingml.document"

@@ -1,7 +1,7 @@
 """Names from outside become harmless, and stay recognisable."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.intake.names import extension_of, safe_name
@@ -43,6 +43,7 @@ def test_long_name_is_cut_and_keeps_its_extension(letter: str) -> None:
     assert name.endswith(".pdf")
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_name_becomes_storable_short_and_stays_as_it_is_then(name: str) -> None:
     safe = safe_name(name)

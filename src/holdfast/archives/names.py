@@ -33,6 +33,11 @@ def printable(name: str) -> str:
     return (shown[-_MOST_NAME_CHARACTERS:] or "_").strip("/") or "_"
 
 
+def written_out(name: str) -> str:
+    """The name with what would deceive or break a line written as its code: names that differ still do."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", name)
+
+
 def is_printable(name: str) -> bool:
     """Whether the name can be shown as it is."""
     return printable(name) == name.replace("\\", "/").removeprefix("./")

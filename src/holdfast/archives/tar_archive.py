@@ -39,6 +39,8 @@ def unpack_tar(pieces: Iterator[bytes], unpacking: Unpacking) -> None:
         else:
             _unpack(stream, info, told, unpacking)
             told = {}
+    if not block:
+        unpacking.miss_end()
 
 
 def _parse(block: bytes) -> tarfile.TarInfo | None:
@@ -69,7 +71,7 @@ def _unpack(stream: "_Stream", info: tarfile.TarInfo, told: dict[str, str], unpa
     unpacking.count()
     unpacking.check_path(name)
     size = int(told["size"]) if told.get("size", "").isdecimal() and len(told["size"]) < 20 else info.size
-    is_regular = info.type in _REGULAR and not info.name.endswith("/")
+    is_regular = info.type in _REGULAR and not name.endswith("/")
     # As tarfile reads them: only what it does not know may carry data besides regular files.
     contents = stream.take_pieces(size if is_regular or info.type not in _WITHOUT_DATA else 0)
     if is_regular and not any(keyword.startswith("GNU.sparse") for keyword in told):

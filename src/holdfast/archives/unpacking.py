@@ -21,12 +21,15 @@ _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """How much may come out of one container. The ratio is only looked at once more than `ratio_from_bytes` came."""
+    """How much may come out of one container.
+
+    The ratio is only looked at once more than `ratio_from_bytes` came; where it is None, the other limits protect.
+    """
 
     members: int = 10_000
     member_bytes: int = 1_000 * _MEGABYTE
     total_bytes: int = 2_000 * _MEGABYTE
-    ratio: int = 200
+    ratio: int | None = 200
     ratio_from_bytes: int = 10 * _MEGABYTE
     decompressor_bytes: int = 128 << 20
 
@@ -47,12 +50,13 @@ class Unpacking:
         self._total = 0
         self._skipped: Counter[str] = Counter()
         self._skipped_first: dict[str, str] = {}
+        self.is_cut_off = False
 
     def count(self) -> None:
-        """Account for one more entry, of whatever kind. Raises UnsafeArchive beyond the limit."""
+        """Account for one more entry, of whatever kind. Raises TooLarge beyond the limit."""
         self._seen += 1
         if self._seen > self.limits.members:
-            raise UnsafeArchive(
+            raise TooLarge(
                 f"{self.name} holds more than {self.limits.members:,} members, which is the limit: split it",
                 error_code="MEMBER_LIMIT",
             )
@@ -71,6 +75,10 @@ class Unpacking:
         """Leave a member out, to be told in one line for each reason."""
         self._skipped[reason] += 1
         self._skipped_first.setdefault(reason, printable(name))
+
+    def miss_end(self) -> None:
+        """Note that the archive ends without the mark it should end with; what that means, the caller says."""
+        self.is_cut_off = True
 
     def store(self, name: str, chunks: Iterable[bytes]) -> None:
         """Hand one member on, looking at the limits as its bytes come. What is empty or litter is skipped."""
@@ -91,15 +99,18 @@ class Unpacking:
                 f"{self.name} unfolds to more than {self.limits.total_bytes:,} bytes, which is the limit: split it",
                 error_code="ARCHIVE_LIMIT",
             )
-        if total > max(self.limits.ratio_from_bytes, self.limits.ratio * self._packed_bytes):
+        ratio = self.limits.ratio
+        if ratio and total > max(self.limits.ratio_from_bytes, ratio * self._packed_bytes):
             raise UnsafeArchive(
-                f"{self.name} of {self._packed_bytes:,} bytes unfolds to more than {total:,}, over "
-                f"{self.limits.ratio} times its size: it is made to exhaust its reader",
+                f"{self.name} of {self._packed_bytes:,} bytes unfolds to more than {total:,}, over {ratio} times its "
+                "size, as if made to exhaust its reader: if it is honest, pack it with gzip, or split it",
                 error_code="ARCHIVE_BOMB",
             )
 
     def omissions(self) -> Iterator[str]:
-        """What was left out, a line for each reason."""
+        """What was left out or may be missing, a line for each reason."""
+        if self.is_cut_off:
+            yield f"{self.name} has no end: it was probably cut off, get it again"
         for reason, count in self._skipped.items():
             first = self._skipped_first[reason]
             yield f"{count:,} members left out ({reason}), the first is {first!r}"

@@ -14,6 +14,7 @@ from holdfast.errors import CorruptInput, EncryptedInput, UnsafeArchive
 _PIECE_BYTES = 1 << 20
 _STORED = 0
 _METHODS: dict[int, Callable[[], Decompressor]] = {8: lambda: Inflate(-15), 12: bz2.BZ2Decompressor}
+_SUPPORTED = frozenset({_STORED, *_METHODS})
 
 
 def unpack_zip(unpacking: Unpacking, progress: Progress) -> None:
@@ -33,6 +34,22 @@ def unpack_zip(unpacking: Unpacking, progress: Progress) -> None:
             progress(number / len(entries))
 
 
+def read_member(file: BinaryIO, entry: ZipEntry, start: int) -> Iterator[bytes]:
+    """Yield the content of one member, a megabyte at most at a time.
+
+    Raises CorruptInput if it is damaged, UnsafeArchive if it has another size than the directory says.
+    """
+    if entry.method not in _SUPPORTED:
+        raise CorruptInput(
+            f"{printable(entry.name)} is packed by method {entry.method}, which is not supported",
+            error_code="ARCHIVE_METHOD",
+        )
+    pieces = _packed(file, entry, start)
+    if entry.method != _STORED:
+        pieces = decompress(pieces, _METHODS[entry.method], printable(entry.name))
+    yield from _verified(pieces, entry)
+
+
 def _refuse_encrypted(entries: list[ZipEntry], name: str) -> None:
     if entries and all(entry.is_encrypted for entry in entries):
         raise EncryptedInput(
@@ -46,11 +63,8 @@ def _unpack(file: BinaryIO, entry: ZipEntry, start: int, unpacking: Unpacking) -
         unpacking.skip("a link or device", entry.name)
     elif entry.is_encrypted:
         unpacking.skip("needs a password", entry.name)
-    elif entry.method == _STORED:
-        unpacking.store(entry.name, _verified(_packed(file, entry, start), entry))
-    elif entry.method in _METHODS:
-        unpacked = decompress(_packed(file, entry, start), _METHODS[entry.method], printable(entry.name))
-        unpacking.store(entry.name, _verified(unpacked, entry))
+    elif entry.method in _SUPPORTED:
+        unpacking.store(entry.name, read_member(file, entry, start))
     else:
         unpacking.skip(f"packed by method {entry.method}, which is not supported", entry.name)
 

@@ -40,7 +40,7 @@ class ZipEntry:
     @property
     def is_folder(self) -> bool:
         """Whether it is only a name for others."""
-        return self.name.endswith(("/", "\\"))
+        return self.name.endswith("/")
 
     @property
     def is_encrypted(self) -> bool:
@@ -142,7 +142,8 @@ def _entry(fixed: bytes, variable: bytes, before: int) -> ZipEntry:
     extra = variable[name_bytes : name_bytes + extra_bytes]
     unpacked, packed, offset = _widened(extra, unpacked, packed, offset)
     return ZipEntry(
-        name=_decode(variable[:name_bytes], flags),
+        # As the format demands; programs on Windows wrote it the other way for years.
+        name=_decode(variable[:name_bytes], flags).replace("\\", "/"),
         method=method,
         flags=flags,
         checksum=checksum,

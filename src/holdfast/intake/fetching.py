@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import httpx2
 
-from holdfast.errors import SourceGone, TimedOut, TooLarge, UnsafeArchive
+from holdfast.errors import OPERATOR_MENDS, SourceGone, TimedOut, TooLarge, UnsafeArchive
 from holdfast.intake.answers import name_of, refuse_failure, translated
 from holdfast.network.addresses import Guard
 from holdfast.network.links import parse_link
@@ -103,7 +103,7 @@ async def _copy(answer: httpx2.Response, file: BinaryIO, *, most_bytes: int, hos
         received += len(chunk)
         if received > most_bytes:
             text = f"{host} sends more than {most_bytes} bytes: raise HOLDFAST_MOST_FILE_MB, or split the document"
-            raise TooLarge(text, error_code="SOURCE_TOO_LARGE")
+            raise TooLarge(text, error_code="SOURCE_TOO_LARGE", details=OPERATOR_MENDS)
         await asyncio.to_thread(file.write, chunk)
 
 

@@ -7,6 +7,7 @@ from typing import BinaryIO
 import filetype
 
 from holdfast.intake import containers
+from holdfast.intake.mpeg_frames import begins_with_frames
 from holdfast.intake.names import extension_of
 from holdfast.intake.text_kinds import kind_of_text, read_leniently, read_strictly
 
@@ -47,7 +48,7 @@ def _packed(file: BinaryIO, head: bytes, name: str) -> str | None:
     if head.startswith(b"%PDF-"):
         return PDF
     if head.startswith(containers.ZIP_MARKS):
-        return containers.kind_of_zip(file, head)
+        return containers.kind_of_zip(file, head, extension_of(name))
     if head.startswith(containers.OLE_MARK):
         return containers.kind_of_ole(file, head, extension_of(name))
     if containers.is_tar(head):
@@ -66,6 +67,8 @@ def _binary(head: bytes) -> str | None:
         return _USUAL_NAMES.get(kind.mime, str(kind.mime))
     if head[4:8] == b"ftyp":
         return "video/mp4"
+    if begins_with_frames(head):
+        return "audio/mpeg"
     return PDF if b"%PDF-" in head[:_PDF_LEAD_BYTES] else None
 
 

@@ -64,3 +64,19 @@ async def test_watching_yields_what_is_there_and_then_what_changes(tmp_path: Pat
         (found,) = await anext(watching)
         assert found.location == (tmp_path / "a.txt").as_uri()
         await watching.aclose()
+
+
+async def test_folder_that_is_away_for_a_moment_is_watched_when_it_is_back(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "share", tmp_path / "elsewhere"
+    folder.mkdir()
+    (tmp_path / "near").mkdir()
+    (folder / "a.txt").write_text("one")
+    async with asyncio.timeout(20):
+        watching = changes([folder, tmp_path / "near"], every_seconds=0.01, quiet_seconds=0.02)
+        assert [found.name for found in await anext(watching)] == ["a.txt"]
+        folder.rename(elsewhere)
+        (tmp_path / "near" / "b.txt").write_text("two")
+        assert [found.name for found in await anext(watching)] == ["b.txt"]
+        elsewhere.rename(folder)
+        assert [found.name for found in await anext(watching)] == ["a.txt"]
+        await watching.aclose()

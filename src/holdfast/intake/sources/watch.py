@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from holdfast.errors import NotFound
 from holdfast.intake.found import Found
 from holdfast.intake.sources.files import Files
 
@@ -48,7 +49,8 @@ async def changes(
     """Yield what is there, then whatever appears or changes, until cancelled; each time all that settled together.
 
     By looking again and again, which works on every file system and misses nothing that stays. A file that goes is
-    no change: its document remains.
+    no change: its document remains. A folder that is away, as network drives are now and then, is looked for again,
+    and what it holds when it is back is yielded again.
     """
     quiet = Quiet(quiet_seconds)
     while True:
@@ -63,7 +65,7 @@ async def changes(
 def _look(paths: Sequence[Path]) -> dict[Path, tuple[Found, Stamp]]:
     found: dict[Path, tuple[Found, Stamp]] = {}
     for path in paths:
-        for item in Files(path):
+        for item in _files(path):
             if isinstance(item.content, Path):
                 try:
                     status = item.content.stat()
@@ -71,3 +73,10 @@ def _look(paths: Sequence[Path]) -> dict[Path, tuple[Found, Stamp]]:
                     continue
                 found[item.content] = (item, (status.st_mtime_ns, status.st_size))
     return found
+
+
+def _files(path: Path) -> Iterable[Found]:
+    try:
+        return Files(path)
+    except NotFound:
+        return ()
