@@ -4,7 +4,8 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from itertools import pairwise
+from itertools import groupby, pairwise, product
+from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from tests.extract.samples import (
     SHEETS,
     WORD,
     docx,
+    epub,
     open_document,
     pdf,
     pdf_of,
@@ -139,6 +141,26 @@ def vast_sheet() -> bytes:
     return replace_part(whole, "xl/worksheets/sheet1.xml", sheet)
 
 
+def sheet_of(cells: Mapping[str, str | None]) -> bytes:
+    """A workbook with these cells, in the order of their rows; one without a text has only a look."""
+    rows = []
+    for row, group in groupby(cells.items(), key=lambda cell: int(cell[0].lstrip(ascii_uppercase))):
+        rows.append(f'<row r="{row}">{"".join(_cell_of(place, text) for place, text in group)}</row>')
+    sheet = f'<worksheet xmlns="{SHEETS}"><sheetData>{"".join(rows)}</sheetData></worksheet>'
+    return replace_part(xlsx({"Sparse": [[1]]}), "xl/worksheets/sheet1.xml", sheet)
+
+
+def _cell_of(place: str, text: str | None) -> str:
+    if text is None:
+        return f'<c r="{place}" s="0"/>'
+    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+def diagonal_sheet(size: int) -> bytes:
+    letters = ["".join(name) for width in (1, 2, 3) for name in product(ascii_uppercase, repeat=width)]
+    return sheet_of({f"{letters[n]}{n + 1}": "x" for n in range(size)})
+
+
 def repeated_cells() -> bytes:
     cell = '<table:table-cell table:number-columns-repeated="16384" office:value-type="string"><text:p>x</text:p>'
     row = f'<table:table-row table:number-rows-repeated="1048576">{cell}</table:table-cell></table:table-row>'
@@ -147,6 +169,53 @@ def repeated_cells() -> bytes:
 
 def zip_bomb() -> bytes:
     return docx(word_paragraph(" " * 50_000_000))
+
+
+def slide_bomb() -> bytes:
+    return pptx([("Bomb", "A" * 50_000_000, None)])
+
+
+def open_document_bomb() -> bytes:
+    return open_document("text", f"<text:p>{'A' * 50_000_000}</text:p>")
+
+
+def book_bomb() -> bytes:
+    return epub([("Bomb", "A" * 50_000_000)], title="Bomb")
+
+
+def workbook_bomb() -> bytes:
+    return xlsx({"Bomb": [[1]]}, more={"xl/sharedStrings.xml": f"<sst>{' ' * 50_000_000}</sst>"})
+
+
+def understated_bomb() -> bytes:
+    """A workbook whose directory says that its sheet is small."""
+    whole = bytearray(xlsx({"Bomb": [[" " * 5_000_000]]}))
+    with zipfile.ZipFile(io.BytesIO(whole)) as parts:
+        size = parts.getinfo("xl/worksheets/sheet1.xml").file_size
+    at = whole.rindex(size.to_bytes(4, "little"))
+    whole[at : at + 4] = (100).to_bytes(4, "little")
+    return bytes(whole)
+
+
+def countless_texts() -> bytes:
+    return xlsx({"Texts": [[1]]}, more={"xl/sharedStrings.xml": f'<sst xmlns="{SHEETS}" uniqueCount="99999999999"/>'})
+
+
+def entity_in_sheets() -> bytes:
+    content = '<!DOCTYPE d [<!ENTITY a "ha">]><office:document-content>&a;</office:document-content>'
+    return open_document("spreadsheet", "", more={"content.xml": content})
+
+
+def unended_table() -> bytes:
+    """Its reader would look for the end of the table for ever."""
+    content = '<office:document-content><table:table table:name="Unended"><table:table-row></table:table-row>'
+    return open_document("spreadsheet", "", more={"content.xml": content})
+
+
+def part_of(archive: bytes, name: str) -> str:
+    """One part of an archive."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as parts:
+        return parts.read(name).decode()
 
 
 def replace_part(archive: bytes, name: str, content: str) -> bytes:
@@ -170,6 +239,14 @@ REFUSED: Mapping[str, BadFile] = MappingProxyType(
         "zip cut short": (PPTX, lambda: pptx([("One", WORDS, None)])[:-40]),
         "zip without a document": (XLSX, lambda: zipped({"readme": "nothing here"})),
         "zip bomb": (DOCX, zip_bomb),
+        "zip bomb in a presentation": (PPTX, slide_bomb),
+        "zip bomb in an OpenDocument": (f"{OPEN_DOCUMENT}.text", open_document_bomb),
+        "zip bomb in a book": ("application/epub+zip", book_bomb),
+        "zip bomb in a workbook": (XLSX, workbook_bomb),
+        "zip bomb in a workbook that says it is small": (XLSX, understated_bomb),
+        "a workbook that claims 100 billion texts": (XLSX, countless_texts),
+        "entities in a spreadsheet": (f"{OPEN_DOCUMENT}.spreadsheet", entity_in_sheets),
+        "a table without an end": (f"{OPEN_DOCUMENT}.spreadsheet", unended_table),
         "XML nested 100,000 deep in Word": (DOCX, deep_word),
         "XML nested 100,000 deep": ("application/xml", deep_xml),
         "a cell repeated 17 billion times": (f"{OPEN_DOCUMENT}.spreadsheet", repeated_cells),

@@ -23,6 +23,8 @@ DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OVERRIDE = "application/vnd.openxmlformats-officedocument"
 ODF = "urn:oasis:names:tc:opendocument:xmlns"
+# As much of an Office document with a password as anybody can read.
+ENCRYPTED = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "EncryptedPackage".encode("utf-16-le") + bytes(2000)
 
 
 def pdf_of(objects: Sequence[bytes], *, trailer: bytes = b"") -> bytes:
@@ -121,7 +123,7 @@ def word_table(rows: Iterable[Sequence[str]]) -> str:
     return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in cells)}</w:tbl>"
 
 
-def pptx(slides: Sequence[tuple[str, str, str | None]]) -> bytes:
+def pptx(slides: Sequence[tuple[str, str, str | None]], *, more: Mapping[str, str | bytes] | None = None) -> bytes:
     """A presentation: each slide has a title, a text and perhaps speaker notes."""
     files: dict[str, str | bytes] = {}
     overrides = {"/ppt/presentation.xml": "presentationml.presentation.main+xml"}
@@ -143,12 +145,18 @@ def pptx(slides: Sequence[tuple[str, str, str | None]]) -> bytes:
             f"<p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
             "ppt/_rels/presentation.xml.rels": relations(*(("slide", name) for name in names)),
             **files,
+            **(more or {}),
         }
     )
 
 
-def xlsx(sheets: Mapping[str, Sequence[Sequence[str | int]]]) -> bytes:
-    """A workbook with these rows on its sheets."""
+def xlsx(
+    sheets: Mapping[str, Sequence[Sequence[str | int]]],
+    *,
+    title: str | None = None,
+    more: Mapping[str, str | bytes] | None = None,
+) -> bytes:
+    """A workbook with these rows on its sheets, and more parts, or other ones in their place."""
     files = {f"xl/worksheets/sheet{n}.xml": _sheet(rows) for n, rows in enumerate(sheets.values(), start=1)}
     overrides = {"/xl/workbook.xml": "spreadsheetml.sheet.main+xml"}
     overrides |= {f"/{name}": "spreadsheetml.worksheet+xml" for name in files}
@@ -160,6 +168,8 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[str | int]]]) -> bytes:
             "xl/workbook.xml": f'<workbook xmlns="{SHEETS}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
             "xl/_rels/workbook.xml.rels": relations(*(("worksheet", name.removeprefix("xl/")) for name in files)),
             **files,
+            **(_core_properties(title) if title else {}),
+            **(more or {}),
         }
     )
 
@@ -188,8 +198,8 @@ def epub(chapters: Sequence[tuple[str, str]], *, title: str) -> bytes:
     )
 
 
-def open_document(kind: str, body: str) -> bytes:
-    """An OpenDocument file: kind text, spreadsheet or presentation, with this body."""
+def open_document(kind: str, body: str, *, more: Mapping[str, str | bytes] | None = None) -> bytes:
+    """An OpenDocument file: kind text, spreadsheet or presentation, with this body, and more parts or other ones."""
     spaces = " ".join(f'xmlns:{name}="{ODF}:{name}:1.0"' for name in ("office", "text", "table", "drawing"))
     spaces = spaces.replace("xmlns:drawing", "xmlns:draw")
     media_type = f"application/vnd.oasis.opendocument.{kind}"
@@ -202,6 +212,7 @@ def open_document(kind: str, body: str) -> bytes:
             f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{media_type}"/>'
             '<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/>'
             "</manifest:manifest>",
+            **(more or {}),
         }
     )
 

@@ -1,11 +1,23 @@
-"""Office formats keep their structure: headings, tables, slides with their notes, sheets by name, chapters."""
+"""Office formats keep their structure: headings, tables, slides with their notes, chapters."""
 
 import pytest
 
 from holdfast.errors import EncryptedInput, UnsupportedFormat
+from tests.extract.bad_files import part_of, replace_part
+from tests.extract.compound_files import compound_file, compound_file_of_little
 from tests.extract.conftest import Extracting
-from tests.extract.extracting import DOCX, OPEN_DOCUMENT, PPTX, XLSX
-from tests.extract.samples import WORD, docx, epub, open_document, pptx, relations, word_paragraph, word_table, xlsx
+from tests.extract.extracting import DOCX, OPEN_DOCUMENT, PPTX
+from tests.extract.samples import (
+    ENCRYPTED,
+    WORD,
+    docx,
+    epub,
+    open_document,
+    pptx,
+    relations,
+    word_paragraph,
+    word_table,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -56,20 +68,23 @@ async def test_slides_know_their_number_and_keep_their_notes(extracted: Extracti
     assert document.summary["facts"] == {"slides": 2}
 
 
-async def test_sheets_are_tables_under_their_names(extracted: Extracting) -> None:
-    document = await extracted(xlsx({"Sales": [["who", "sum"], ["Ann", 31]], "Stock": [["item"], ["rope"]]}), XLSX)
+async def test_underlined_text_of_a_slide_is_text(extracted: Extracting) -> None:
+    slides = pptx([("Opening", "We sell rope.", None)])
+    underlined = part_of(slides, "ppt/slides/slide1.xml").replace(
+        "<a:t>We sell rope.", '<a:t>We sell </a:t></a:r><a:r><a:rPr u="sng"/><a:t>rope.'
+    )
 
-    assert document.place("| Ann | 31 |").sheets == ("Sales",)
-    assert document.place("rope").sheets == ("Stock",)
-    assert document.place("rope").heading == ("Stock",)
+    document = await extracted(replace_part(slides, "ppt/slides/slide1.xml", underlined), PPTX)
+
+    assert "We sell rope.\n" in document.text
 
 
-async def test_workbook_of_many_rows_is_read_whole(extracted: Extracting) -> None:
-    rows = [[f"buoy {number}", number, number * 2, "red", "lit"] for number in range(30_000)]
+async def test_drawing_that_packs_very_well_is_no_bomb(extracted: Extracting) -> None:
+    document = await extracted(
+        pptx([("Opening", "We sell rope.", None)], more={"ppt/media/image1.emf": bytes(30_000_000)}), PPTX
+    )
 
-    document = await extracted(xlsx({"Buoys": rows}), XLSX)
-
-    assert document.place("| buoy 29999 | 29999 | 59998 |").sheets == ("Buoys",)
+    assert "We sell rope." in document.text
 
 
 async def test_long_table_of_a_word_document_is_read_whole(extracted: Extracting) -> None:
@@ -106,16 +121,6 @@ async def test_open_document_slides_know_their_number(extracted: Extracting) -> 
     assert document.place("Splice the rope").slides == (2,)
 
 
-async def test_open_document_sheets_are_tables_under_their_names(extracted: Extracting) -> None:
-    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
-    row = f"<table:table-row>{cell.format('anchor')}{cell.format('iron')}</table:table-row>"
-    body = f'<table:table table:name="Gear">{row}</table:table>'
-
-    document = await extracted(open_document("spreadsheet", body), f"{OPEN_DOCUMENT}.spreadsheet")
-
-    assert document.place("| anchor | iron |").sheets == ("Gear",)
-
-
 async def test_rich_text_is_read(extracted: Extracting) -> None:
     document = await extracted(rb"{\rtf1\ansi The caf\'e9 {\b opens} at six.\par}", "application/rtf")
 
@@ -123,10 +128,27 @@ async def test_rich_text_is_read(extracted: Extracting) -> None:
 
 
 async def test_office_document_with_a_password_says_so(extracted: Extracting) -> None:
-    container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "EncryptedPackage".encode("utf-16-le") + bytes(2000)
-
     with pytest.raises(EncryptedInput, match="password"):
-        await extracted(container, "application/x-encrypted-office", name="plan.docx")
+        await extracted(ENCRYPTED, "application/x-encrypted-office", name="plan.docx")
+
+
+@pytest.mark.parametrize("version", [b"\xec\xa5", b"\xdc\xa5"])
+async def test_old_word_document_with_a_password_says_so(extracted: Extracting, version: bytes) -> None:
+    document = compound_file(
+        "WordDocument", version + bytes(8) + (0x1300).to_bytes(2, "little") + bytes(range(256)) * 20
+    )
+
+    with pytest.raises(EncryptedInput, match=r"plan\.doc needs a password"):
+        await extracted(document, "application/msword", name="plan.doc")
+
+
+async def test_old_presentation_with_a_password_says_so(extracted: Extracting) -> None:
+    user = bytes.fromhex("0000f60f1e00000014000000dfc4d1f3") + bytes(14)
+
+    with pytest.raises(EncryptedInput, match=r"plan\.ppt needs a password"):
+        await extracted(
+            compound_file_of_little("Current User", user, at=9), "application/vnd.ms-powerpoint", name="plan.ppt"
+        )
 
 
 async def test_format_without_a_reader_says_what_to_do(extracted: Extracting) -> None:

@@ -1,7 +1,6 @@
 """The phase stores the standard form, submits what was inside, and says why it could not."""
 
 import io
-import os
 import tracemalloc
 import wave
 from collections.abc import AsyncIterator, Callable
@@ -20,18 +19,16 @@ from holdfast.engine.isolation import Limits
 from holdfast.engine.pipeline import Phase, Pipeline
 from holdfast.engine.queue import Lane, Queue, Submission, submit
 from holdfast.engine.worker import Worker
-from holdfast.errors import CorruptInput
 from holdfast.extract.members import store_members
 from holdfast.extract.phase import Extract, ExtractLimits
 from holdfast.extract.recordings import Recordings
-from holdfast.extract.scratch_files import open_inside
 from holdfast.intake.media_type import sniff_stream
 from holdfast.providers.answers import Answers
 from holdfast.providers.transcriber import Segment, Transcript
 from holdfast.standard import Carried
 from tests.engine.working import QUICK
 from tests.extract.extracting import PDF
-from tests.extract.samples import pdf, zipped
+from tests.extract.samples import ENCRYPTED, pdf, zipped
 
 
 class Stenographer:
@@ -275,6 +272,16 @@ async def test_unknown_format_is_unsupported_and_names_its_type(desk: Desk) -> N
     assert "thing.bin is application/octet-stream" in error["error"]
 
 
+async def test_advice_about_a_password_is_stored_whole(desk: Desk) -> None:
+    document = await desk.submit(ENCRYPTED, "application/x-encrypted-office", "plan.docx")
+
+    await desk.work()
+
+    error = await desk.error(document)
+    assert error["category"] == "encrypted"
+    assert error["error"] == "plan.docx needs a password, save it without one and submit it again"
+
+
 async def test_original_that_is_gone_fails_as_storage(desk: Desk) -> None:
     document = await desk.submit(b"Some words.", "text/plain", "gone.txt")
     desk.store = ArtifactStore("file:///nonexistent-holdfast-store")
@@ -297,7 +304,17 @@ async def test_recording_becomes_text_with_times_speakers_and_cost(desk: Desk) -
     assert '"time", [4.5, 6.0]' in rows
     assert '"speaker", "Bob"' in rows
     assert (await desk.job(document))["total_cost_usd"] == Decimal("0.25")
-    assert [warning.code for warning in carried.warnings] == ["LOW_CONFIDENCE"]
+    [warning] = carried.warnings
+    assert (warning.code, warning.message) == ("LOW_CONFIDENCE", "1 passage, 2 s in all, hard to understand")
+
+
+async def test_half_a_recording_is_told_to_its_owner(desk: Desk) -> None:
+    whole = recording()
+    document = await desk.submit(whole[: len(whole) // 2], "audio/x-wav", "meeting.wav")
+
+    await desk.work()
+
+    assert "CUT_OFF" in [warning.code for warning in (await desk.output(document)).warnings]
 
 
 async def test_recording_is_paid_once_however_often_it_is_extracted(desk: Desk) -> None:
@@ -355,34 +372,3 @@ def test_names_of_members_are_made_harmless_and_distinct(tmp_path: Path) -> None
 
     names = [member.name for member in stored]
     assert names == ["etc/passwd", "a/b.txt", "a/b (2).txt", "tar.gz", "unnamed", "unnamed (2)"]
-
-
-@pytest.mark.parametrize("trick", ["symlink", "symlinked folder", "outside", "upwards", "fifo", "folder", "missing"])
-def test_what_is_no_plain_file_of_the_folder_is_not_opened(tmp_path: Path, trick: str) -> None:
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    secret = tmp_path / "secret"
-    secret.write_text("secret")
-    (folder / "link").symlink_to(secret)
-    (folder / "up").symlink_to(tmp_path)
-    os.mkfifo(folder / "pipe")
-    path = {
-        "symlink": folder / "link",
-        "symlinked folder": folder / "up" / "secret",
-        "outside": secret,
-        "upwards": folder / ".." / "secret",
-        "fifo": folder / "pipe",
-        "folder": folder,
-        "missing": folder / "nothing",
-    }[trick]
-
-    with pytest.raises(CorruptInput, match="no plain file"):
-        open_inside(folder, str(path))
-
-
-def test_plain_file_of_the_folder_is_opened(tmp_path: Path) -> None:
-    (tmp_path / "members").mkdir()
-    (tmp_path / "members" / "1").write_bytes(b"data")
-
-    with open_inside(tmp_path, str(tmp_path / "members" / "1")) as file:
-        assert file.read() == b"data"

@@ -8,7 +8,15 @@ import pytest
 
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Database
-from holdfast.errors import CorruptInput, EmptyText, InvalidInput, PhaseError, TooLarge, UnsupportedFormat
+from holdfast.errors import (
+    OPERATOR_MENDS,
+    CorruptInput,
+    EmptyText,
+    InvalidInput,
+    PhaseError,
+    TooLarge,
+    UnsupportedFormat,
+)
 from holdfast.standard import Carried
 from holdfast.validate.phase import Validate
 from holdfast.validate.rules import Rules
@@ -126,7 +134,7 @@ async def test_a_run_through_several_blocks_is_measured_as_one(database: Databas
 async def test_an_unwanted_language_is_refused(database: Database, tmp_path: Path) -> None:
     error = await refusal(database, tmp_path, GERMAN * 3, Rules(languages=frozenset({"en", "fr"})))
     assert (type(error), error.error_code) == (UnsupportedFormat, "WRONG_LANGUAGE")
-    assert error.details == {"language": "de", "wanted": "en, fr"}
+    assert error.details == {"language": "de", "wanted": "en, fr", **OPERATOR_MENDS}
 
 
 async def test_a_wanted_language_passes(database: Database, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast.errors import CorruptInput, EmptyText, PhaseError
+from holdfast.extract.cut_off import warn_if_cut_off
 from holdfast.extract.headings import find_headings
 from holdfast.extract.reading import Progress, Reader, Reading, Source
 from holdfast.extract.routes import find_reader
@@ -32,6 +33,7 @@ def extract(payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     try:
         _read(reader, source, reading, lambda fraction: progress(fraction * _READ_SHARE))
         _add_headings(reading)
+        warn_if_cut_off(source.path, source.media_type, reading)
         return reading.finish()
     finally:
         reading.abandon()

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from holdfast.errors import UnsupportedFormat
+from holdfast.errors import OPERATOR_MENDS, UnsupportedFormat
 from holdfast.extract.reading import Progress, Reading, Source
 from holdfast.extract.recognition import RecognisedPage, TooSlow, recognise_pages
 
@@ -81,7 +81,9 @@ def find_language_data(languages: Sequence[str]) -> Path:
     missing = [language for language in languages if language not in known]
     if missing:
         raise UnsupportedFormat(
-            f"no language data for {', '.join(missing)}: choose among {', '.join(known)}", error_code="NO_OCR_LANGUAGE"
+            f"no language data for {', '.join(missing)}: choose among {', '.join(known)}",
+            error_code="NO_OCR_LANGUAGE",
+            details=OPERATOR_MENDS,
         )
     return folder
 

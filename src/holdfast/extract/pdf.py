@@ -1,16 +1,14 @@
 """Reads PDF, page by page: the text layer, and by OCR the pages that have none."""
 
 import re
-from pathlib import Path
 
 from xberg import ExtractedDocument
 
-from holdfast.errors import EmptyText
+from holdfast.errors import OPERATOR_MENDS, EmptyText
 from holdfast.extract import ocr
 from holdfast.extract.conversion import convert
 from holdfast.extract.reading import Progress, Reading, Source
 
-_END_BYTES = 2048  # some programs write more behind the mark
 _SUSPECT = re.compile(r"Page\(s\) \[([\d, ]+)\] do not read as any real")
 
 
@@ -28,21 +26,13 @@ def read_pdf(source: Source, reading: Reading, progress: Progress) -> None:
     for number, text in sorted(texts.items()):
         with reading.span("page", number):
             reading.write(f"{text.strip()}\n\n" if text.strip() else "")
-    if _is_cut_off(source.path):
-        reading.warn("CUT_OFF", "the file has no end: what came after its last whole page is missing, get it again")
     _warn(reading, document, [number for number, text in texts.items() if not text.strip()])
     if reading.is_blank:
         raise EmptyText(
             f"{source.name} has no text on its {len(texts)} {'page' if len(texts) == 1 else 'pages'}: {_advice()}",
             error_code="NO_TEXT_LAYER",
+            details={} if ocr.is_available() else OPERATOR_MENDS,
         )
-
-
-def _is_cut_off(path: Path) -> bool:
-    """Whether the mark is missing that ends every PDF: a half one is read as if it were whole."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _END_BYTES))
-        return b"%%EOF" not in file.read()
 
 
 def _warn(reading: Reading, document: ExtractedDocument, blank: list[int]) -> None:

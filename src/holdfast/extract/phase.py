@@ -15,8 +15,9 @@ from holdfast.db.connection import Connection
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.pipeline import Done
-from holdfast.errors import CorruptInput, TooLarge
+from holdfast.errors import OPERATOR_MENDS, CorruptInput, TooLarge
 from holdfast.extract.child import extract
+from holdfast.extract.cut_off import warn_if_cut_off
 from holdfast.extract.members import (
     Sniff,
     StoredMember,
@@ -97,7 +98,7 @@ class Extract:
             raise TooLarge(
                 f"{carried.name} has {carried.original.size:,} bytes; the limit is {most:,}: split it, or raise it",
                 error_code="FILE_LIMIT",
-                details={"bytes": carried.original.size, "limit_bytes": most},
+                details={"bytes": carried.original.size, "limit_bytes": most, **OPERATOR_MENDS},
             )
 
     async def _read(self, attempt: Attempt, carried: Carried) -> _Extraction:
@@ -139,6 +140,7 @@ class Extract:
             reading = Reading(folder, most_characters=self._limits.characters)
             try:
                 write_transcript(heard.transcript, reading, name=carried.name, extractor=transcriber.name)
+                warn_if_cut_off(path, carried.media_type, reading)
                 summary = reading.finish()
             finally:
                 reading.abandon()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from holdfast.errors import TooLarge
+from holdfast.errors import OPERATOR_MENDS, TooLarge
 from holdfast.standard import Span, SpanKind, SpanValue, Warning
 
 TEXT_FILE = "text.md"
@@ -88,7 +88,7 @@ class Reading:
                 f"the text has at least {self.characters:,} characters, {self._most_characters:,} are allowed: "
                 "split the document, or raise HOLDFAST_MOST_TEXT_MB",
                 error_code="TEXT_LIMIT",
-                details={"most_characters": self._most_characters},
+                details={"most_characters": self._most_characters, **OPERATOR_MENDS},
             )
         self.is_blank = self.is_blank and not text.strip()
         self._text.write(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.engine.attempt import Document
-from holdfast.errors import EmptyText, UnsupportedFormat
+from holdfast.errors import OPERATOR_MENDS, EmptyText, UnsupportedFormat
 from holdfast.extract.readers.cues import Cue, write_cues
 from holdfast.extract.reading import Reading
 from holdfast.providers.answers import Answers, answer_key
@@ -40,6 +40,7 @@ class Recordings:
                 f"{carried.name} is a recording ({carried.media_type}): install holdfast[audio], "
                 "or set HOLDFAST_TRANSCRIBER to a service",
                 error_code="NO_TRANSCRIBER",
+                details=OPERATOR_MENDS,
             )
         return self._transcriber
 
@@ -71,7 +72,8 @@ def write_transcript(transcript: Transcript, reading: Reading, *, name: str, ext
     doubtful = [s for s in transcript.segments if s.confidence is not None and s.confidence < _LOW_CONFIDENCE]
     if doubtful:
         total = sum(segment.end - segment.start for segment in doubtful)
-        reading.warn("LOW_CONFIDENCE", f"{len(doubtful)} passages, {total:.0f} s in all, were hard to understand")
+        passages = "1 passage" if len(doubtful) == 1 else f"{len(doubtful):,} passages"
+        reading.warn("LOW_CONFIDENCE", f"{passages}, {total:.0f} s in all, hard to understand")
 
 
 def _cue(segment: Segment) -> Cue:

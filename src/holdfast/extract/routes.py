@@ -58,7 +58,7 @@ READERS = MappingProxyType(
         "application/xhtml+xml": "holdfast.extract.web_page:read_web_page",
         **dict.fromkeys(_DOCUMENTS, "holdfast.extract.office:read_document"),
         **dict.fromkeys(_SLIDES, "holdfast.extract.office:read_slides"),
-        **dict.fromkeys(_SHEETS, "holdfast.extract.office:read_sheets"),
+        **dict.fromkeys(_SHEETS, "holdfast.extract.sheets:read_sheets"),
         **dict.fromkeys(_IMAGES, "holdfast.extract.images:read_image"),
         "text/plain": "holdfast.extract.readers.text:read_text",
         "text/markdown": "holdfast.extract.readers.markdown:read_markdown",
@@ -74,6 +74,8 @@ READERS = MappingProxyType(
 _SAVE_AS = {
     "application/vnd.ms-outlook": "save it as .eml",
     "application/vnd.apple.pages": "export it as PDF or .docx",
+    "application/vnd.apple.keynote": "export it as PDF or .pptx",
+    "application/vnd.apple.numbers": "export it as PDF or .xlsx",
     "application/x-7z-compressed": "pack it as .zip",
     "application/vnd.rar": "pack it as .zip",
     "application/x-rar-compressed": "pack it as .zip",

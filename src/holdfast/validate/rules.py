@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.errors import CorruptInput, EmptyText, InvalidInput, TooLarge, UnsupportedFormat
+from holdfast.errors import OPERATOR_MENDS, CorruptInput, EmptyText, InvalidInput, TooLarge, UnsupportedFormat
 from holdfast.standard import Warning
 from holdfast.validate.measures import Measures
 
@@ -56,7 +56,7 @@ class Rules:
         raise UnsupportedFormat(
             f'the text is in "{language}", wanted is {wanted}: translate it, or allow its language',
             error_code="WRONG_LANGUAGE",
-            details={"language": language, "wanted": wanted},
+            details={"language": language, "wanted": wanted, **OPERATOR_MENDS},
         )
 
 

@@ -59,7 +59,7 @@ class Entry:
 
 def forged_zip(entries: Iterable[Entry]) -> bytes:
     """A ZIP file whose directory says what it is told to say."""
-    body, directory, count = b"", b"", 0
+    body, directory, count = bytearray(), bytearray(), 0
     for entry in entries:
         count += 1
         packed = _deflated(entry.content) if entry.method == 8 else entry.content
@@ -73,7 +73,7 @@ def forged_zip(entries: Iterable[Entry]) -> bytes:
         )
         directory += entry.name + entry.extra
     end = (0, 0, min(count, 0xFFFF), min(count, 0xFFFF), len(directory), len(body), 0)
-    return body + directory + struct.pack("<4s4H2LH", b"PK\x05\x06", *end)
+    return bytes(body + directory) + struct.pack("<4s4H2LH", b"PK\x05\x06", *end)
 
 
 def overlapping_zip(copies: int) -> bytes:
@@ -88,7 +88,7 @@ def overlapping_zip(copies: int) -> bytes:
 
 def xz_with_window(content: bytes, window: int) -> bytes:
     """A compressed file that makes its reader hold a window of this size."""
-    return lzma.compress(content, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": window}])
+    return lzma.compress(content, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": window}])
 
 
 def _deflated(content: bytes) -> bytes:

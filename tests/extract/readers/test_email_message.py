@@ -143,7 +143,7 @@ async def test_multiparts_nested_beyond_all_use_are_refused(extracted: Extractin
 async def test_thousands_of_parts_are_refused(extracted: Extracting) -> None:
     parts = b"--b\nContent-Type: message/rfc822\n\nSubject: i\n\nx\n" * 10_001
 
-    with pytest.raises(UnsafeArchive) as raised:
+    with pytest.raises(TooLarge) as raised:
         await extracted(b'Subject: a\nContent-Type: multipart/mixed; boundary="b"\n\n' + parts + b"--b--\n", MAIL)
 
     assert raised.value.error_code == "MEMBER_LIMIT"
@@ -186,6 +186,13 @@ async def test_what_cannot_be_read_is_refused(extracted: Extracting, data: bytes
 async def test_message_beyond_the_limit_is_refused() -> None:
     with pytest.raises(TooLarge, match="100,000,000 is the limit"):
         await measure_extraction(b"Subject: x\n\n", MAIL, size=100_000_001)
+
+
+async def test_mailbox_of_too_many_messages_is_too_large_and_says_what_to_do(extracted: Extracting) -> None:
+    with pytest.raises(TooLarge, match="more than 10,000 members, which is the limit: split it"):
+        await extracted(
+            b"From ann@example.org Sat Jan  3 01:05:34 2026\nSubject: a\n\nx\n\n" * 12_000, "application/mbox"
+        )
 
 
 async def test_mailbox_becomes_its_messages(unpacked: Unpacking) -> None:

@@ -32,7 +32,7 @@ def read_csv(source: Source, reading: Reading, progress: Progress) -> None:
     written = _whole_lines(lines(decode(source, reading, progress), most_characters=_MOST_LINE_CHARACTERS))
     sample = _take_sample(written)
     delimiter = "\t" if source.media_type == "text/tab-separated-values" else _sniff_delimiter(sample)
-    rows = _rows(chain(sample, written), delimiter)
+    rows = _rows(chain(sample, written), delimiter, reading)
     first = next(rows, None)
     if first is None:
         return
@@ -73,11 +73,22 @@ def _sniff_delimiter(sample: list[str]) -> str:
     return max(_DELIMITERS, key=agreement)
 
 
-def _rows(written: Iterable[str], delimiter: str) -> Iterator[Row]:
+def _rows(written: Iterable[str], delimiter: str, reading: Reading) -> Iterator[Row]:
     csv.field_size_limit(_MOST_LINE_CHARACTERS)
-    reader = csv.reader(written, delimiter=delimiter, skipinitialspace=True)
+    quotes = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal quotes
+        for line in written:
+            quotes += line.count('"')
+            yield line
+
+    reader = csv.reader(counted(), delimiter=delimiter, skipinitialspace=True)
+    is_open = False
     try:
         for row in reader:
+            # It takes no line more than a row has.
+            is_open, quotes = quotes % 2 == 1, 0
             if any(cell.strip() for cell in row):
                 yield row
     except csv.Error as error:
@@ -86,6 +97,8 @@ def _rows(written: Iterable[str], delimiter: str) -> Iterator[Row]:
             "is a quotation mark opened there and never closed?",
             error_code="TABLE_BROKEN",
         ) from error
+    if is_open:
+        reading.warn("CUT_OFF", "the table ends within quotation marks: what came after is missing, get it again")
 
 
 def _is_head(row: Row) -> bool:

@@ -2,6 +2,7 @@
 
 import email
 from collections.abc import Iterator
+from email.errors import CloseBoundaryNotFoundDefect
 
 from holdfast.archives.unpacking import ArchiveLimits, Unpacking
 from holdfast.errors import CorruptInput, EncryptedInput, TooLarge, UnsafeArchive
@@ -40,6 +41,8 @@ def read_email(source: Source, reading: Reading, progress: Progress) -> None:
         else:
             unpacking.store(file_name(part), [content(part)])
     files.report(unpacking)
+    if _is_cut_off(message):
+        reading.warn("CUT_OFF", "the message has no end: what came after is missing, get it again")
     if reading.members:
         files.write_list("## Attachments")
 
@@ -78,6 +81,12 @@ def _nested_too_deep(name: str) -> UnsafeArchive:
         f"{name} holds messages within messages, over {_MOST_DEPTH} deep: submit the inner ones on their own",
         error_code="MAIL_NESTING",
     )
+
+
+def _is_cut_off(part: Part) -> bool:
+    """Whether a part within it never ends. A letter without parts has no end of its own: nobody can tell."""
+    lacks_end = any(isinstance(defect, CloseBoundaryNotFoundDefect) for defect in part.defects)
+    return lacks_end or any(map(_is_cut_off, _inside(part)))
 
 
 def _inside(part: Part) -> list[Part]:
