@@ -1,12 +1,13 @@
 """Settings: read once, frozen, and clear about what is wrong."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from holdfast.errors import InvalidInput
-from holdfast.settings import load_settings
+from holdfast.settings import ModelPrice, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,30 @@ def test_bad_secrets_of_hooks_are_refused_without_showing_them(monkeypatch: pyte
     with pytest.raises(InvalidInput, match="HOLDFAST_HOOK_SECRETS") as refused:
         load_settings()
     assert "hidden" not in str(refused.value)
+
+
+def test_prices_are_an_object_in_the_environment_and_a_table_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("holdfast.toml").write_text("[prices]\ngpt-5-mini = { input = 0.25, output = 2 }\n")
+    assert load_settings().prices == {"gpt-5-mini": ModelPrice(input=Decimal("0.25"), output=Decimal(2))}
+    monkeypatch.setenv("HOLDFAST_PRICES", '{"whisper-1": {"minute": 0.006}}')
+    assert load_settings().prices == {"whisper-1": ModelPrice(minute=Decimal("0.006"))}
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("0.25/2", 'write it as {"model"'),
+        ("[]", ""),
+        ('{"gpt-5": 3}', "gpt-5"),
+        ('{"gpt-5": {"input": -1}}', r"gpt-5\.input"),
+        ('{"gpt-5": {"inptu": 1}}', r"gpt-5\.inptu"),
+        ('{"gpt-5": {"input": NaN}}', r"gpt-5\.input"),
+    ],
+)
+def test_bad_price_is_refused_by_its_place(monkeypatch: pytest.MonkeyPatch, value: str, place: str) -> None:
+    monkeypatch.setenv("HOLDFAST_PRICES", value)
+    with pytest.raises(InvalidInput, match=f"HOLDFAST_PRICES is invalid.*{place}"):
+        load_settings()
 
 
 def test_settings_cannot_be_changed() -> None:

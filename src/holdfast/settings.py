@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -25,7 +25,20 @@ LLM_TASKS = ("context", "graph")
 Names: TypeAlias = Annotated[tuple[str, ...], NoDecode]
 HookSecrets: TypeAlias = Annotated[dict[str, tuple[SecretStr, ...]], NoDecode]
 
+Usd: TypeAlias = Annotated[Decimal, Field(ge=0)]
+
 _PROVIDER = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+class ModelPrice(BaseModel):
+    """US dollars: for a million tokens read, read again from a cache, and written; for a minute of a recording."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Usd | None = None
+    cached: Usd | None = None
+    output: Usd | None = None
+    minute: Usd | None = None
 
 
 class Settings(BaseSettings):
@@ -69,24 +82,21 @@ class Settings(BaseSettings):
     embedder_model: str = "text-embedding-3-small"
     embedder_dimension: int = Field(default=1536, ge=1, le=4000)
     embedder_shortens: bool = False
-    embedder_usd_per_million_tokens: Decimal = Field(default=Decimal("0.02"), ge=0)
 
     transcriber: Literal["auto", "whisper", "openai", "deepgram", "none"] = "auto"
     transcriber_base_url: str | None = None
     transcriber_api_key: SecretStr | None = None
     transcriber_model: str | None = None
     transcriber_folder: Path | None = None
-    transcriber_usd_per_minute: Decimal = Field(default=Decimal("0.006"), ge=0)
 
     llm_base_url: str | None = None
     llm_api_key: SecretStr | None = None
     llm_model: str | None = None
-    llm_usd_per_million_input_tokens: Decimal = Field(default=Decimal("0.15"), ge=0)
-    llm_usd_per_million_cached_tokens: Decimal | None = Field(default=None, ge=0)
-    llm_usd_per_million_output_tokens: Decimal = Field(default=Decimal("0.60"), ge=0)
     llm_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     llm_calls_at_once: int = Field(default=1, ge=1, le=64)
     llm_tasks: Names = ("context", "graph")
+
+    prices: Annotated[dict[str, ModelPrice], NoDecode] = {}
 
     stories_daily_usd: Decimal = Field(default=Decimal(5), ge=0)
     stories_estimate_usd: Decimal = Field(default=Decimal("0.003"), ge=0)
@@ -115,17 +125,18 @@ class Settings(BaseSettings):
     @field_validator("hook_secrets", mode="before")
     @classmethod
     def _secrets_by_provider(cls, value: object) -> object:
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                raise ValueError('write it as {"provider": "whsec_…"}') from None
+        value = _decoded(value, form='{"provider": "whsec_…"}')
         if not isinstance(value, dict):
             raise ValueError("it names a secret, or several, for each provider")
         for provider in value:
             if not _PROVIDER.fullmatch(provider):
                 raise ValueError(f'"{provider}" is no name of a provider: use lower-case letters, digits, _ and -')
         return {provider: [one] if isinstance(one, str) else one for provider, one in value.items()}
+
+    @field_validator("prices", mode="before")
+    @classmethod
+    def _prices_by_model(cls, value: object) -> object:
+        return _decoded(value, form='{"model": {"input": 0.25, "output": 2}}')
 
     @field_validator("pipelines")
     @classmethod
@@ -224,6 +235,17 @@ def _settings_file() -> Path:
     return Path(chosen)
 
 
+def _decoded(value: object, *, form: str) -> object:
+    """A variable of the environment is JSON, a table of the file is read already."""
+    if not isinstance(value, str):
+        return value
+    try:
+        decoded: object = json.loads(value)
+    except ValueError:
+        raise ValueError(f"write it as {form}") from None
+    return decoded
+
+
 def _explanation(error: ValidationError) -> str:
     return "; ".join(_complaint(detail["loc"], detail["msg"]) for detail in error.errors(include_input=False))
 
@@ -235,4 +257,5 @@ def _complaint(location: tuple[int | str, ...], text: str) -> str:
     variable = f"HOLDFAST_{str(location[0]).upper()}"
     if str(location[0]) not in Settings.model_fields:
         return f"{location[0]} in {_settings_file()} is not a setting: correct its name or remove it"
-    return f"{variable} is invalid: {text}"
+    place = ".".join(str(part) for part in location[1:])
+    return f"{variable} is invalid{f' at {place}' if place else ''}: {text}"

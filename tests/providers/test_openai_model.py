@@ -81,6 +81,28 @@ async def test_schema_goes_along_and_is_strict_when_it_is_closed(model: OpenAIMo
     assert [part["strict"] for part in asked] == [True, False]
 
 
+async def test_limits_go_along_in_words_and_are_checked_here(model: OpenAIModel, stand_in: StandIn) -> None:
+    names = {"type": "array", "maxItems": 2, "items": {"type": "string", "minLength": 1, "description": "Who"}}
+    shape = {"type": "object", "additionalProperties": False, "required": ["maxItems", "age"]}
+    age = {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 150}, {"type": "null"}]}
+    stand_in.says = lambda _: '{"maxItems": ["a", "b", "c"], "age": 7}'
+    with pytest.raises(AnswerNotJson, match=r"\$\.maxItems breaks maxItems 2"):
+        await model.answer(PROMPT, schema={**shape, "properties": {"maxItems": names, "age": age}})
+    asked = stand_in.calls[0].json["response_format"]["json_schema"]
+    assert asked["strict"]
+    assert asked["schema"] == {
+        **shape,
+        "properties": {
+            "maxItems": {
+                "type": "array",
+                "items": {"type": "string", "description": "Who; minLength 1"},
+                "description": "maxItems 2",
+            },
+            "age": {"anyOf": [{"type": "integer", "description": "minimum 0; maximum 150"}, {"type": "null"}]},
+        },
+    }
+
+
 async def test_cached_input_has_its_own_price(model: OpenAIModel) -> None:
     answer = await model.answer(PROMPT)
     assert (answer.input_tokens, answer.output_tokens) == (100, 10)

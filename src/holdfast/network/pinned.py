@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from holdfast.network.addresses import Address, Guard
+from holdfast.network.authorities import authorities
 from holdfast.network.links import DEFAULT_PORTS
 
 _MOST_ADDRESSES = 4
@@ -20,7 +21,7 @@ class PinnedClient:
     ) -> None:
         self._guard = guard
         self._timeout = httpx2.Timeout(read_seconds, connect=connect_seconds)
-        self._tls = tls or httpx2.create_ssl_context()
+        self._tls = tls
 
     @asynccontextmanager
     async def answer(
@@ -42,7 +43,8 @@ class PinnedClient:
 
     def _client(self) -> httpx2.AsyncClient:
         # A proxy named in the environment would resolve the host once more, and go where it likes.
-        return httpx2.AsyncClient(verify=self._tls, trust_env=False, timeout=self._timeout, follow_redirects=False)
+        verify = self._tls or authorities()
+        return httpx2.AsyncClient(verify=verify, trust_env=False, timeout=self._timeout, follow_redirects=False)
 
 
 async def _first_answer(client: httpx2.AsyncClient, requests: list[httpx2.Request]) -> httpx2.Response:

@@ -45,11 +45,12 @@ class Embedder(Protocol):
 def check_texts(texts: Sequence[str]) -> None:
     """Refuse what no embedder can turn into a vector: a blank text (EmptyText) or broken Unicode (InvalidInput)."""
     for position, text in enumerate(texts, start=1):
-        if not text.strip():
+        if not text or text.isspace():
             what = f"text {position} of {len(texts)} is blank"
             raise EmptyText(f"{what}: leave it out, there is nothing to embed", error_code="BLANK_TEXT")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            what = f"text {position} of {len(texts)} holds a lone surrogate"
-            raise InvalidInput(f"{what}: decode it properly first") from error
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                what = f"text {position} of {len(texts)} holds a lone surrogate"
+                raise InvalidInput(f"{what}: decode it properly first") from error

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from holdfast.engine.classify import classify, restore
 from holdfast.engine.redaction import REDACTED, clean_text
-from holdfast.errors import AnswerNotJson, Category, InvalidInput, PhaseError
+from holdfast.errors import AnswerNotJson, AuthenticationFailed, Category, InvalidInput, PhaseError
+from holdfast.network.authorities import authorities, distrust_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -51,7 +52,7 @@ class Endpoint:
         if address.scheme not in ("http", "https") or not address.hostname:
             raise InvalidInput(f"the address of {self.provider} is no http(s) address: check its base_url")
         if address.username is not None:
-            raise InvalidInput(f"the address of {self.provider} holds a name or password: use its api_key instead")
+            raise InvalidInput(f"the address of {self.provider} holds a name or password, use its api_key instead")
         if self.api_key is not None and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise InvalidInput(f"the key of {self.provider} holds characters that no key has: copy it again")
 
@@ -108,6 +109,7 @@ class HttpApi:
 
         key = self._endpoint.api_key
         return httpx2.AsyncClient(
+            verify=authorities(),
             base_url=self._endpoint.base_url,
             headers={"Authorization": f"{self._scheme} {key}"} if key else None,
             timeout=self._endpoint.seconds,
@@ -149,6 +151,13 @@ class HttpApi:
         return answer
 
     def _explain(self, error: Exception) -> PhaseError:
+        if (reason := distrust_in(error)) is not None:
+            return AuthenticationFailed(
+                f"{self.provider} shows a certificate that is not trusted ({reason}): check its address, or name the "
+                "file of its authority in SSL_CERT_FILE and start again, then release the hold",
+                error_code="CERTIFICATE_NOT_TRUSTED",
+                details={"provider": self.provider},
+            )
         failure = classify(error)
         status, message = (error.status_code, error.message) if isinstance(error, _Refused) else (None, "")
         category = _provider_category(failure.category, status=status, message=message)

@@ -47,6 +47,21 @@ def is_closed(schema: Mapping[str, Any]) -> bool:
     )
 
 
+def with_limits_in_words(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The same schema with its limits as remarks: some providers refuse them as keywords of a strict schema."""
+    limits = [f"{keyword} {schema[keyword]}" for keyword in _LIMITS if keyword in schema]
+    put = {keyword: part for keyword, part in schema.items() if keyword not in _LIMITS}
+    if limits:
+        put["description"] = "; ".join((*([schema["description"]] if "description" in schema else []), *limits))
+    if "properties" in schema:
+        put["properties"] = {name: with_limits_in_words(part) for name, part in schema["properties"].items()}
+    if "anyOf" in schema:
+        put["anyOf"] = [with_limits_in_words(part) for part in schema["anyOf"]]
+    if "items" in schema:
+        put["items"] = with_limits_in_words(schema["items"])
+    return put
+
+
 def faults(value: Any, schema: Mapping[str, Any], path: str = "$") -> Iterator[str]:
     """Yield what is wrong with the value, and where; never the value itself, which may quote a document."""
     if "type" in schema and not any(_TYPES[name](value) for name in _names(schema["type"])):

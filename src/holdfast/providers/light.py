@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class LightEmbedder:
         self.provider: str | None = None
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Runs in a thread; most of it outside the interpreter's lock and on every core."""
+        """Runs in a thread, on one core; most of it outside the interpreter's lock, so that calls run side by side."""
         check_texts(texts)
         return await asyncio.to_thread(_embed, list(texts))
 
@@ -79,6 +80,8 @@ def _load() -> _Model:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
+    # Calls side by side use the cores better than one that is spread over all of them, and leave some to others.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     folder = _package_folder()
     try:
         tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.engine import strict_json
 from holdfast.errors import AnswerNotJson, ContentPolicyViolation, InvalidInput
 from holdfast.providers.http import HttpApi
-from holdfast.providers.json_schema import check_schema, faults, is_closed
+from holdfast.providers.json_schema import check_schema, faults, is_closed, with_limits_in_words
 from holdfast.providers.language_model import Answer, Prompt
 from holdfast.providers.usage import FREE, Prices, Usage, estimate_tokens, read_usage
 
@@ -77,7 +77,7 @@ class OpenAIModel:
             self._model.tokens_field: most_tokens,
         }
         if schema is not None:
-            asked = {"name": "answer", "schema": schema, "strict": is_closed(schema)}
+            asked = {"name": "answer", "schema": with_limits_in_words(schema), "strict": is_closed(schema)}
             request["response_format"] = {"type": "json_schema", "json_schema": asked}
         try:
             return json.dumps(request, ensure_ascii=False, allow_nan=False).encode()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import AnswerNotJson, Category, CorruptInput, PhaseError, TooLarge
+from holdfast.errors import OPERATOR_MENDS, AnswerNotJson, Category, CorruptInput, PhaseError, TooLarge
 from holdfast.providers.transcriber import Segment
 
 _READ_BYTES = 1 << 20
@@ -19,7 +19,9 @@ def check_size(recording: Path, *, most_bytes: int, provider: str) -> int:
     size = recording.stat().st_size
     if size > most_bytes:
         text = f"the recording has {size:,} bytes and {provider} takes {most_bytes:,}"
-        raise TooLarge(f"{text}: split it, or use another transcriber", error_code="RECORDING_TOO_LARGE")
+        raise TooLarge(
+            f"{text}: split it, or use another transcriber", error_code="RECORDING_TOO_LARGE", details=OPERATOR_MENDS
+        )
     return size
 
 
