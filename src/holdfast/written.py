@@ -1,8 +1,8 @@
-"""Short documents that people and programs write by hand: JSON with named fields, or nothing but text."""
+"""Short documents that people and programs write by hand: JSON with named fields, nothing but text, or a web page."""
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.engine import strict_json
@@ -11,6 +11,7 @@ from holdfast.errors import CorruptInput, EmptyText, InvalidInput, TooLarge, Uns
 from holdfast.standard import Carried
 
 MOST_BYTES = 1 << 20
+PAGES = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,19 @@ class Form:
     others: tuple[str, ...]
 
 
+class Page(Protocol):
+    """Finds the words of a web page: its `text`, and its `title` if it has one."""
+
+    async def read(self, attempt: Attempt, carried: Carried) -> dict[str, str]: ...
+
+
 class Written:
     """Reads what was written, from the store or from the very input of a job that was submitted with it."""
 
-    def __init__(self, store: ArtifactStore, form: Form) -> None:
+    def __init__(self, store: ArtifactStore, form: Form, *, page: Page | None = None) -> None:
         self._store = store
         self._form = form
+        self._page = page
 
     async def read(self, attempt: Attempt) -> dict[str, str]:
         """The fields that are there, each as text. The main one is always among them and never blank."""
@@ -52,6 +60,9 @@ class Written:
         if carried.original.size > MOST_BYTES:
             text = f"{carried.name} has {carried.original.size:,} bytes, and a {self._form.what} {MOST_BYTES:,} at most"
             raise TooLarge(f"{text}: shorten it", error_code="TOO_LARGE")
+        if self._page is not None and carried.media_type in PAGES:
+            read = await self._page.read(attempt, carried)
+            return {**read, self._form.main: read["text"]}
         body = await asyncio.to_thread(self._store.read, attempt.document.organisation, carried.original)
         if carried.media_type == "application/json":
             return self._object(carried.name, body)
@@ -71,7 +82,9 @@ class Written:
         return value
 
     def _checked(self, fields: dict[str, Any]) -> dict[str, str]:
-        found = {name: fields[name] for name in (self._form.main, *self._form.others) if fields.get(name) is not None}
+        named = {name: _as_text(fields.get(name)) for name in self._form.others}
+        named = {self._form.main: fields.get(self._form.main), **named}
+        found = {name: value for name, value in named.items() if value is not None}
         for name, value in found.items():
             if not isinstance(value, str):
                 text = f'the field "{name}" of this {self._form.what} is no text: write it in quotes'
@@ -80,3 +93,8 @@ class Written:
             text = f'this {self._form.what} has no text: fill its field "{self._form.main}"'
             raise EmptyText(text, error_code="EMPTY")
         return found
+
+
+def _as_text(value: Any) -> Any:
+    """A title may be 1984, and a date the seconds since 1970: not worth losing an article for."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

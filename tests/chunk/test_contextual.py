@@ -105,6 +105,32 @@ async def test_documents_choose_whether_the_model_is_asked(
     assert bool(made.estimate_usd(attempt)) is asked
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [("yes", True), ("TRUE", True), ("1", True), (1, True), ("no", False), ("False", False), ("0", False), (0, False)],
+)
+async def test_what_a_command_line_says_is_understood(
+    database: Database, store: ArtifactStore, model_server: ModelServer, said: str | int, asked: bool
+) -> None:
+    made = phase(database, store, model_server, contextual=not asked)
+    _, attempt = await claimed(database, carried(store, "The tide turned."), metadata={"contextual": said})
+    done = await made.run(attempt)
+    assert bool(model_server.asked) is asked
+    assert Carried.from_json(done.output).warnings == ()
+
+
+@pytest.mark.parametrize("by_default", [True, False])
+async def test_what_is_neither_yes_nor_no_is_warned_of_and_changes_nothing(
+    database: Database, store: ArtifactStore, model_server: ModelServer, by_default: bool
+) -> None:
+    made = phase(database, store, model_server, contextual=by_default)
+    _, attempt = await claimed(database, carried(store, "The tide turned."), metadata={"contextual": "maybe"})
+    (warning,) = Carried.from_json((await made.run(attempt)).output).warnings
+    assert bool(model_server.asked) is by_default
+    assert warning.code == "CONTEXTUAL_UNCLEAR"
+    assert "'maybe', neither yes nor no" in warning.message
+
+
 async def test_an_estimate_is_no_less_than_the_cost(
     database: Database, store: ArtifactStore, model_server: ModelServer
 ) -> None:

@@ -26,6 +26,9 @@ BATCH = 500
 # With a model a chunk takes a second rather than a millisecond: progress should still show.
 CONTEXTUAL_BATCH = 40
 CHARACTERS_PER_TOKEN = 4
+CONTEXTUAL = "contextual"
+# Metadata given on a command line are text.
+_SAID = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
 @dataclass(slots=True)
@@ -41,7 +44,8 @@ class Chunk:
     """Splits, situates and stores. Batches are stored as they come; an attempt that follows a crash writes the same.
 
     A language model, if there is one, adds to the context of every chunk: of documents whose metadata say
-    `{"contextual": true}`, and with `contextual` of all whose metadata do not say false.
+    `{"contextual": true}`, and with `contextual` of all whose metadata do not say false. Yes, 1, no and 0 say so too,
+    and what says neither is warned of.
     """
 
     def __init__(
@@ -78,7 +82,7 @@ class Chunk:
         if not account.chunks:
             raise EmptyText("the text holds nothing but white space, so there is nothing to search", error_code="EMPTY")
         return Done(
-            output=carried.adding(*_warnings(account), chunks=account.chunks).to_json(),
+            output=carried.adding(*self._warnings(attempt.document, account), chunks=account.chunks).to_json(),
             save=_finish(attempt.document.id, account.chunks),
             cost_usd=account.spent_usd,
         )
@@ -112,7 +116,16 @@ class Chunk:
             attempt.progress(batch[-1].end / max(1, carried.characters))
 
     def _contextual_for(self, document: Document) -> Contextual | None:
-        return self._contextual if document.metadata.get("contextual", self._by_default) is True else None
+        said = _said(document)
+        return self._contextual if (self._by_default if said is None else said) else None
+
+    def _warnings(self, document: Document, account: _Account) -> Iterator[Warning]:
+        if account.refused:
+            message = f"the language model refused to situate {account.refused} of {account.chunks} passages"
+            yield Warning("CONTEXT_REFUSED", message)
+        if self._contextual is not None and CONTEXTUAL in document.metadata and _said(document) is None:
+            message = f"the metadata say {CONTEXTUAL} is {document.metadata[CONTEXTUAL]!r:.60}, neither yes nor no"
+            yield Warning("CONTEXTUAL_UNCLEAR", f"{message}: done as for documents that do not say")
 
     def _surroundings(self, organisation: str, carried: Carried) -> Surroundings:
         blocks = () if carried.text is None else read_text(self._store, organisation, carried.text)
@@ -146,8 +159,6 @@ def _body(batch: Sequence[NewChunk]) -> str:
     return strict_json.dump([chunk.to_json() for chunk in batch]).decode()
 
 
-def _warnings(account: _Account) -> list[Warning]:
-    if not account.refused:
-        return []
-    message = f"the language model refused to situate {account.refused} of {account.chunks} passages"
-    return [Warning("CONTEXT_REFUSED", message)]
+def _said(document: Document) -> bool | None:
+    """Whether its metadata ask for context by the model, or None where they do not say, or not clearly."""
+    return _SAID.get(str(document.metadata.get(CONTEXTUAL)).lower())

@@ -1,6 +1,7 @@
 """Groups passages into calls of an embedder, each text once."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import asyncpg
@@ -40,3 +41,19 @@ def batches(passages: Sequence[asyncpg.Record], size: int) -> Iterator[Batch]:
             passages=[passage for _, passage in members],
             rows=[row for row, _ in members],
         )
+
+
+async def for_each(
+    found: Iterable[Batch], work: Callable[[Batch], Coroutine[None, None, None]], *, side_by_side: bool
+) -> None:
+    """Work on every batch. One by one where calls are paid for: what is paid for is safe before more is bought."""
+    if not side_by_side:
+        for batch in found:
+            await work(batch)
+        return
+    try:
+        async with asyncio.TaskGroup() as group:
+            for batch in found:
+                group.create_task(work(batch))
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None

@@ -1,21 +1,23 @@
 """The embed phase: every passage of a document gets its vector, and none is paid for twice."""
 
-import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from functools import partial
+
+import asyncpg
 
 from holdfast.db.connection import Connection, Database
-from holdfast.embed.batches import Batch, batches, window_size
+from holdfast.embed.batches import Batch, batches, for_each, window_size
 from holdfast.embed.vectors import Model, build_index, call_with_vectors, embed_checked, register
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Done
 from holdfast.errors import PhaseError, StorageUnavailable
 from holdfast.providers.embedder import Embedder
 from holdfast.standard import Carried
 
-if TYPE_CHECKING:
-    from holdfast.providers.embedder import Vectors
+# So many vectors may come before it is looked again whether their model needs an index.
+LOOK_AFTER = 1_000
 
 
 class Embed:
@@ -24,26 +26,46 @@ class Embed:
     def __init__(self, database: Database, embedder: Embedder) -> None:
         self._database = database
         self._embedder = embedder
+        self._model: Model | None = None
+        self._unseen = LOOK_AFTER
 
     async def run(self, attempt: Attempt) -> Done:
         """Handle one attempt. What was spent before a failure is named by its error."""
         carried = Carried.from_json(attempt.input)
-        model = await register(self._database, self._embedder)
-        self._check_active(model)
+        model = await self._registered()
         work = _Work(attempt, model)
         try:
             await self._embed_all(work, carried.chunks)
         except PhaseError as error:
             error.cost_usd += work.spent_usd
             raise
-        finally:
-            await work.abandon()
-        await build_index(self._database, model)
+        await self._look_for_index(model)
 
         async def save(connection: Connection) -> None:
-            await connection.execute("select holdfast.finish_embedding($1, $2)", attempt.document.id, model.id)
+            try:
+                await connection.execute("select holdfast.finish_embedding($1, $2)", attempt.document.id, model.id)
+            except Exception:
+                self._model = None
+                raise
 
         return Done(carried.to_json(), save=save, cost_usd=work.spent_usd)
+
+    async def _registered(self) -> Model:
+        """Asked once, and again after it was refused; before something is paid for, each time."""
+        if self._model is None or self._embedder.paid:
+            model = await register(self._database, self._embedder)
+            self._check_active(model)
+            self._model = model
+        return self._model
+
+    async def _look_for_index(self, model: Model) -> None:
+        """Look the first time, then once in a while, whether the model needs its index by now.
+
+        Also within a document: over all the vectors of a large one, building it would take longer than anyone waits.
+        """
+        if self._unseen >= LOOK_AFTER:
+            self._unseen = 0
+            await build_index(self._database, model)
 
     def _check_active(self, model: Model) -> None:
         if not model.takes_vectors:
@@ -57,35 +79,33 @@ class Embed:
     async def _embed_all(self, work: "_Work", count: int) -> None:
         window = window_size(self._embedder.best_batch)
         for start in range(0, count, window):
-            passages = await self._database.fetch(
-                "select ordinal, text_hash, passage from holdfast.take_for_embedding($1, $2, $3, $4, $5)",
-                *(work.attempt.job_id, work.attempt.token, work.model.id, start, start + window),
-            )
-            for batch in batches(passages, self._embedder.best_batch):
-                await self._embed_batch(work, batch)
+            passages = await self._take(work, start, start + window)
+            found = batches(passages, self._embedder.best_batch)
+            await for_each(found, partial(self._embed_batch, work), side_by_side=not self._embedder.paid)
+            await self._look_for_index(work.model)
             work.attempt.progress((start + window) / count)
-        await work.written()
+
+    async def _take(self, work: "_Work", start: int, end: int) -> list[asyncpg.Record]:
+        handle = (work.attempt.job_id, work.attempt.token)
+        sql = "select ordinal, text_hash, passage from holdfast.take_for_embedding($1, $2, $3, $4, $5)"
+        return await insist(lambda: self._database.fetch(sql, *handle, work.model.id, start, end))
 
     async def _embed_batch(self, work: "_Work", batch: Batch) -> None:
         embedded = await embed_checked(self._embedder, batch.texts)
         work.spent_usd += embedded.cost_usd
-        await work.written()
-        work.write = asyncio.create_task(self._write(work, batch, embedded.vectors))
-        if self._embedder.paid:
-            # What is paid for is safe before more is bought; what is free is computed while the last is written.
-            await work.written()
-
-    async def _write(self, work: "_Work", batch: Batch, vectors: "Vectors") -> None:
-        async with self._database.transaction() as connection:
-            taken = await call_with_vectors(
-                connection,
+        self._unseen += len(batch.passages)
+        taken = await insist(
+            lambda: call_with_vectors(
+                self._database,
                 f"select holdfast.store_embeddings($1, $2, $3, $4, $5, $6::{work.model.vector_type}[])",
                 *(work.attempt.job_id, work.attempt.token, work.model.id),
                 *(batch.column("ordinal"), batch.column("text_hash")),
                 model=work.model,
-                vectors=vectors[batch.rows],
+                vectors=embedded.vectors[batch.rows],
             )
+        )
         if not taken:
+            self._model = None
             raise StorageUnavailable(
                 f'model "{self._embedder.name}" is being replaced by another: the document goes on with that one',
                 error_code="EMBEDDER_NOT_ACTIVE",
@@ -94,21 +114,8 @@ class Embed:
 
 @dataclass(slots=True)
 class _Work:
-    """What an attempt has spent so far, and the write that is on its way."""
+    """What an attempt has come to so far."""
 
     attempt: Attempt
     model: Model
     spent_usd: Decimal = Decimal(0)
-    write: asyncio.Task[None] | None = field(default=None, init=False)
-
-    async def written(self) -> None:
-        """Wait for the write on its way, and fail as it fails."""
-        write, self.write = self.write, None
-        if write is not None:
-            await write
-
-    async def abandon(self) -> None:
-        """End a write that nobody will wait for any more."""
-        if self.write is not None:
-            self.write.cancel()
-            await asyncio.gather(self.write, return_exceptions=True)

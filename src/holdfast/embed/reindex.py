@@ -7,8 +7,9 @@ from decimal import Decimal
 import asyncpg
 
 from holdfast.db.connection import Database
-from holdfast.embed.batches import Batch, batches, window_size
+from holdfast.embed.batches import Batch, batches, for_each, window_size
 from holdfast.embed.vectors import Model, build_index, call_with_vectors, embed_checked, register
+from holdfast.engine.patience import insist
 from holdfast.errors import PhaseError
 from holdfast.providers.embedder import Embedder
 
@@ -84,8 +85,10 @@ class _Filling:
             place = (passages[-1]["document_id"], passages[-1]["ordinal"])
             lacking = [passage for passage in passages if not passage["reused"]]
             self.done.reused += len(passages) - len(lacking)
-            for batch in batches(lacking, self.embedder.best_batch):
-                await self._fill_batch(batch)
+            found = batches(lacking, self.embedder.best_batch)
+            await for_each(found, self._fill_batch, side_by_side=not self.embedder.paid)
+            # It grows with the vectors: over all of them, building it would take longer than anyone waits.
+            await build_index(self.database, self.model)
             self.on_progress(self.done)
 
     async def activate(self) -> bool:
@@ -93,10 +96,9 @@ class _Filling:
         return self.done.active
 
     async def _take(self, after: Place) -> list[asyncpg.Record]:
-        return await self.database.fetch(
-            "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5)",
-            *(self.model.id, self.organisation, *after, window_size(self.embedder.best_batch)),
-        )
+        sql = "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5)"
+        limit = window_size(self.embedder.best_batch)
+        return await insist(lambda: self.database.fetch(sql, self.model.id, self.organisation, *after, limit))
 
     async def _fill_batch(self, batch: Batch) -> None:
         try:
@@ -105,12 +107,13 @@ class _Filling:
             error.cost_usd += self.done.cost_usd
             raise
         self.done.cost_usd += embedded.cost_usd
-        async with self.database.transaction() as connection:
-            await call_with_vectors(
-                connection,
+        await insist(
+            lambda: call_with_vectors(
+                self.database,
                 f"select holdfast.store_reindexed($1, $2, $3, $4, $5::{self.model.vector_type}[])",
                 *(self.model.id, batch.column("document_id"), batch.column("ordinal"), batch.column("text_hash")),
                 model=self.model,
                 vectors=embedded.vectors[batch.rows],
             )
+        )
         self.done.embedded += len(batch.passages)

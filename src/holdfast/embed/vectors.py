@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from holdfast.db.connection import Connection, Database
+from holdfast.db.connection import Database
 from holdfast.errors import PhaseError, StorageUnavailable
 from holdfast.providers.embedder import Embedded, Embedder
 
@@ -57,23 +57,22 @@ async def embed_checked(embedder: Embedder, texts: Sequence[str]) -> Embedded:
     return embedded
 
 
-async def call_with_vectors(
-    connection: Connection, sql: str, *arguments: object, model: Model, vectors: "Vectors"
-) -> Any:
-    """The answer of a statement whose last parameter is an array of pgvector's type.
+async def call_with_vectors(database: Database, sql: str, *arguments: object, model: Model, vectors: "Vectors") -> Any:
+    """The answer of a statement, a transaction of its own, whose last parameter is an array of pgvector's type.
 
     In its binary form a vector costs a fifth of the time of an array of numbers. Each connection has to learn that form
     once; one that has not yet refuses before it sends anything.
     """
     rows = _binary(vectors)
-    try:
+    async with database.statement() as connection:
+        try:
+            return await connection.fetchval(sql, *arguments, rows)
+        except asyncpg.DataError as error:
+            if error.sqlstate is not None and "expected str" not in str(error):
+                raise
+        schema, name = model._place
+        await connection.set_type_codec(name, schema=schema, encoder=_unchanged, decoder=_unchanged, format="binary")
         return await connection.fetchval(sql, *arguments, rows)
-    except asyncpg.DataError as error:
-        if error.sqlstate is not None and "expected str" not in str(error):
-            raise
-    schema, name = model._place
-    await connection.set_type_codec(name, schema=schema, encoder=_unchanged, decoder=_unchanged, format="binary")
-    return await connection.fetchval(sql, *arguments, rows)
 
 
 async def build_index(database: Database, model: Model) -> None:

@@ -9,7 +9,7 @@ begin
     select * into v_job
     from pipeline_job
     where id = p_job and token = p_token and state = 'working'
-    for share;   -- a sweep cannot take the job away between this look and the commit
+    for key share;   -- a sweep cannot take the job away before the commit, a heartbeat can still tell its progress
     if not found then
         raise exception 'the claim on job % was lost: no chunk is stored', p_job using errcode = 'HF409';
     end if;

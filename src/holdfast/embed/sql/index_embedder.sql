@@ -1,5 +1,5 @@
--- Builds the index of nearest vectors of a model that needs one; says whether it did. Storing vectors waits for it, some
--- seconds once in the life of a model; searching does not. Of callers at once one builds.
+-- Builds the index of nearest vectors of a model that needs one; says whether it did. Whoever would store vectors meanwhile is
+-- refused, some seconds once in the life of a model; searching goes on. Of callers at once one builds.
 create or replace function holdfast.index_embedder(p_embedder smallint) returns boolean
 language plpgsql security definer set search_path = holdfast, pg_temp set maintenance_work_mem = '256MB' as $$
 declare
@@ -8,6 +8,7 @@ begin
     if not pg_try_advisory_xact_lock(hashtext('holdfast.index_embedder'), p_embedder) or not needs_index(p_embedder) then
         return false;
     end if;
+    perform pg_advisory_xact_lock(hashtext('holdfast.store_vectors'), 0);   -- waits for those that store some right now
     -- Half precision: half the size, the same neighbours; the answers' distances are computed from the whole vectors.
     execute format($index$
         create index %1$I on embedding
@@ -35,3 +36,13 @@ $$;
 -- The name of a model's index.
 create or replace function holdfast.nearest_index(p_embedder smallint) returns text
 language sql immutable as $$ select 'embedding_nearest_' || p_embedder $$;
+
+-- Refuses (55P03, "try again") to store vectors while an index of them is built: waiting for that would take longer than a
+-- worker may be silent, and all its connections.
+create or replace function holdfast.refuse_while_indexing() returns void
+language plpgsql as $$
+begin
+    if not pg_try_advisory_xact_lock_shared(hashtext('holdfast.store_vectors'), 0) then
+        raise exception 'an index of vectors is being built' using errcode = 'lock_not_available', hint = 'try again';
+    end if;
+end $$;

@@ -28,6 +28,7 @@ create or replace function holdfast.write_embeddings(
     p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
 language plpgsql set search_path = holdfast, pg_temp as $$
 begin
+    perform refuse_while_indexing();
     insert into embedding as e (document_id, ordinal, embedder_id, organisation, text_hash, vector)
     select c.document_id, c.ordinal, p_embedder, c.organisation, c.text_hash, i.vector
     from unnest(p_documents, p_ordinals, p_hashes, p_vectors) as i(document_id, ordinal, text_hash, vector)

@@ -37,7 +37,7 @@ begin
     select document_id into v_document
     from pipeline_job
     where id = p_job and token = p_token and state = 'working'
-    for share;
+    for key share;   -- nobody can take the job away before the commit, and a heartbeat can still tell its progress
     if not found then
         raise exception 'the claim on job % was lost: nothing is stored for it', p_job using errcode = 'HF409';
     end if;
@@ -46,7 +46,9 @@ end $$;
 
 -- Gives passages the vector that an equal text of the same organisation has, whichever document or version holds it.
 create or replace function holdfast.reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
-language sql set search_path = holdfast, pg_temp as $$
+language plpgsql set search_path = holdfast, pg_temp as $$
+begin
+    perform refuse_while_indexing();
     insert into embedding as e (document_id, ordinal, embedder_id, organisation, text_hash, vector)
     select c.document_id, c.ordinal, p_embedder, c.organisation, c.text_hash, known.vector
     from unnest(p_documents, p_ordinals) as i(document_id, ordinal)
@@ -59,5 +61,5 @@ language sql set search_path = holdfast, pg_temp as $$
     ) known
     on conflict (document_id, ordinal, embedder_id) do update
     set text_hash = excluded.text_hash, vector = excluded.vector
-    where e.text_hash <> excluded.text_hash
-$$;
+    where e.text_hash <> excluded.text_hash;
+end $$;
