@@ -1,7 +1,7 @@
 """One name for one thing, however it is written."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.graph.contribution import LONGEST_NAME, entity, normalise
@@ -35,6 +35,7 @@ def test_what_is_no_name_makes_no_entity(name: str) -> None:
     assert entity("name", name) is None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=600))
 def test_any_name_can_be_stored(name: str) -> None:
     normalised = normalise(name)

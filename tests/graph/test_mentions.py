@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.engine.strict_json import dump
@@ -235,6 +235,7 @@ def test_hostile_text_gives_a_bounded_answer(text: str) -> None:
     check_bounded(text)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(

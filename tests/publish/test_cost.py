@@ -39,7 +39,13 @@ async def pages(library: Library, statement: str) -> int:
     return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
 
-async def cost_of_one_life(library: Library, n: int) -> list[int]:
+async def least_cost(library: Library, name: str) -> list[int]:
+    """Of several lives: the first one plans, and whenever statistics are gathered the next one plans again."""
+    lives = [await cost_of_one_life(library, f"{name} {n}") for n in range(4)]
+    return [min(pages) for pages in zip(*lives, strict=True)]
+
+
+async def cost_of_one_life(library: Library, n: str) -> list[int]:
     """Pages for publishing a second version of a location, and for deleting it."""
     await library.add(f"old {n}", f"{n}.txt")
     new = await library.take_in(f"new {n}", f"{n}.txt")
@@ -49,11 +55,9 @@ async def cost_of_one_life(library: Library, n: int) -> list[int]:
 
 async def test_publishing_and_deleting_cost_the_same_among_thousands(database: Database) -> None:
     library = await open_library(database)
-    await cost_of_one_life(library, 0)  # the first call plans
-    few = await cost_of_one_life(library, 1)
+    few = await least_cost(library, "few")
     await database.execute(STORED, 10_000)
     await database.execute(USES)
     await database.execute("analyze")
-    await cost_of_one_life(library, 2)
-    many = await cost_of_one_life(library, 3)
+    many = await least_cost(library, "many")
     assert [after < before + 60 for before, after in zip(few, many, strict=True)] == [True, True], (few, many)

@@ -2,14 +2,17 @@
 
 import asyncio
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Database
-from holdfast.errors import NetworkTimeout, NotFound
+from holdfast.engine.pipeline import Done
+from holdfast.errors import Conflict, NetworkTimeout, NotFound
 from holdfast.publish.removal import Receipt, delete_document, purge_superseded
 from tests.artifacts.test_uses import use
 from tests.conftest import Clock
@@ -37,6 +40,13 @@ async def keep(library: Library, store: ArtifactStore, document: int, **kinds: b
     kept = {kind: store.put_bytes("acme", data) for kind, data in kinds.items()}
     await use(library.database, document, **kept)
     return kept
+
+
+async def attempts_of(library: Library, document: int) -> list[dict[str, Any]]:
+    rows = await library.database.fetch(
+        "select * from holdfast.pipeline_phase where document_id = $1 order by id", document
+    )
+    return [dict(row) for row in rows]
 
 
 async def delete(library: Library, store: ArtifactStore, document: int) -> Receipt:
@@ -122,6 +132,65 @@ async def test_attempts_stay(library: Library, store: ArtifactStore) -> None:
     document = await library.add("apples")
     await delete(library, store, document)
     assert await library.database.fetchval("select count(*) from holdfast.pipeline_phase") == 1
+
+
+async def test_of_attempts_only_what_tells_nothing_of_the_document_stays(
+    library: Library, store: ArtifactStore
+) -> None:
+    document = await library.take_in("apples", "a.txt")
+    other = await library.take_in("pears", "b.txt")
+    told = {"name": "apples.txt", "title": "Apples", "warnings": [{"code": "X", "message": "apples"}], "chunks": 3}
+    artifact = {"hash": "ab" * 32, "size": 6}
+    forged = {"hash": "ab" * 32, "size": 6, "note": "apples"}
+    await library.scenario.fail_once("publish", NetworkTimeout("while apples were read", details={"of": "apples"}))
+    await library.database.execute(
+        "select holdfast.retry(array_agg(id)) from holdfast.pipeline_job where state = 'failed'"
+    )
+    for attempt in await library.scenario.claim("publish", 2):
+        made = Done({**told, "text": artifact, "forged": forged}, cost_usd=Decimal(2))
+        await library.scenario.queue.settle([(attempt, made)])
+    before = await attempts_of(library, document)
+    kept = await attempts_of(library, other)
+    receipt = await delete(library, store, document)
+    after = await attempts_of(library, document)
+    assert receipt == Receipt(documents=1, errors=1)
+    assert len(after) == 2
+    assert "apples" not in str(after).lower()
+    assert after[-1]["output"] == {"text": artifact}
+    untouched = before[0].keys() - {"input", "output", "error"}
+    assert [{name: row[name] for name in untouched} for row in after] == [
+        {name: row[name] for name in untouched} for row in before
+    ]
+    assert after[0]["error"] == {**before[0]["error"], "error": "deleted with its document", "details": {}}
+    assert await attempts_of(library, other) == kept
+
+
+async def test_money_that_may_have_been_paid_stays_known(library: Library, store: ArtifactStore) -> None:
+    document = await library.take_in("apples", "a.txt")
+    await library.scenario.fail_once(
+        "publish", NetworkTimeout("apples", details={"cost_is_known": False, "of": "apples"})
+    )
+    await delete(library, store, document)
+    (attempt,) = await attempts_of(library, document)
+    assert attempt["error"]["details"] == {"cost_is_known": False}
+
+
+@pytest.mark.parametrize("change", ["cost_usd = 0", "outcome = 'lost'", "output = '{}'", 'input = \'{"name": "b"}\''])
+async def test_attempts_of_a_deleted_document_stay_append_only(
+    library: Library, store: ArtifactStore, change: str
+) -> None:
+    document = await library.take_in("apples", "a.txt")
+    await library.scenario.fail_once("publish", NetworkTimeout("apples", cost_usd=Decimal(2)))
+    await delete(library, store, document)
+    with pytest.raises(Conflict, match="append-only"):
+        await library.database.execute(f"update holdfast.pipeline_phase set {change}")
+
+
+async def test_words_go_from_attempts_of_deleted_documents_only(library: Library) -> None:
+    document = await library.take_in("apples", "a.txt")
+    await library.scenario.fail_once("publish", NetworkTimeout("apples"))
+    with pytest.raises(Conflict, match="append-only"):
+        await library.database.execute("select holdfast.forget_words($1)", [document])
 
 
 async def test_it_is_written_to_the_audit_log_without_what_it_was(library: Library, store: ArtifactStore) -> None:

@@ -36,8 +36,8 @@ DID = ["praised", "sold", "repaired", "forgot", "measured", "painted", "borrowed
 WHAT = ["boat", "lemon", "contract", "piano", "ladder", "letter", "bridge", "carpet", "engine", "garden"]
 WHERE = ["harbour", "kitchen", "court", "school", "forest", "station"]
 BUILD_INDEX = """
-create index embedding_nearest_1 on holdfast.embedding
-    using hnsw ((vector::extensions.halfvec(256)) extensions.halfvec_cosine_ops) where embedder_id = 1
+create index embedding_nearest_56 on holdfast.embedding
+    using hnsw ((vector::extensions.halfvec(256)) extensions.halfvec_cosine_ops) where embedder_id = 56
 """
 
 
@@ -136,7 +136,7 @@ async def test_words_answer_while_the_embedder_is_silent(
     monkeypatch.setattr("holdfast.search.search.EMBEDDING_SECONDS", 0.05)
     await library.add(SHIP)
     await embed_all(database)
-    silent = CountingEmbedder(meanwhile=lambda: asyncio.sleep(60))
+    silent = CountingEmbedder(provider="elsewhere", meanwhile=lambda: asyncio.sleep(60))
     found = await Search(database, silent).find("vessel", organisation="acme")
     assert (texts(found), found.mode) == ([SHIP], "words")
     assert "did not answer within" in found.notes[0]
@@ -157,6 +157,8 @@ async def fill_many(library: Library) -> None:
         f"The {who} {did} the {what} near the {where}." for who, did, what, where in product(WHO, DID, WHAT, WHERE)
     ]
     await library.database.execute(FILL, sentences[: MANY // 2])
+    # No number that a model of other tests had here: an index is also built over rows that are gone but still seen.
+    await library.database.fetchval("select setval('holdfast.embedder_id_seq', 55)")
     await embed_all(library.database)
     await library.database.execute(BUILD_INDEX)
 
@@ -168,9 +170,9 @@ async def test_index_is_used_and_finds_what_comparing_with_all_finds(library: Li
     find = "select similarity from holdfast.find_by_vector('acme', $1, $2, '{}', 50)"
     async with database.transaction() as connection:
         by_index = await connection.fetch(find, vector, asked)
-        scans = "select pg_stat_get_xact_numscans('holdfast.embedding_nearest_1'::regclass)"
+        scans = "select pg_stat_get_xact_numscans('holdfast.embedding_nearest_56'::regclass)"
         assert await connection.fetchval(scans) > 0
-    await database.execute("drop index holdfast.embedding_nearest_1")
+    await database.execute("drop index holdfast.embedding_nearest_56")
     assert by_index == await database.fetch(find, vector, asked)
 
 

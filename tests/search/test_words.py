@@ -5,6 +5,7 @@ import pytest
 from holdfast.db.connection import Database
 from holdfast.errors import InvalidInput
 from holdfast.providers.light import LightEmbedder
+from holdfast.search.passages import passages_of
 from holdfast.search.search import Search
 from holdfast.standard import Place
 from tests.search.library import Library
@@ -34,6 +35,26 @@ async def test_passage_is_found_with_its_place_and_its_words_marked(library: Lib
     assert [hit.text[start:end] for start, end in hit.highlights] == ["harbour", "dredged"]
     assert set(hit.why.matched_words) == {"dredge", "harbours"}
     assert (hit.why.words_rank, hit.why.vector_rank) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title"),
+    [
+        ({"title": "As we call it", "extracted": {"title": "As it says"}}, "As we call it"),
+        ({"title": 1984}, "1984"),
+        ({"extracted": {"title": "As it says"}}, "As it says"),
+        ({"title": " ", "extracted": {"title": "As it says"}}, "As it says"),
+        ({"title": None, "extracted": {"title": ""}}, "report.pdf"),
+        ({"extracted": "by hand"}, "report.pdf"),
+    ],
+)
+async def test_title_is_as_it_was_set_else_as_the_document_says_else_its_name(
+    library: Library, by_words: Search, metadata: dict[str, object], title: str
+) -> None:
+    document_id = await library.add(HARBOUR, name="report.pdf", metadata=metadata)
+    (hit,) = (await by_words.find("harbour", organisation="acme")).hits
+    (passage,) = await passages_of(library.database, document_id)
+    assert (hit.title, passage.title) == (title, title)
 
 
 async def test_any_word_may_match_and_more_of_them_rank_higher(library: Library, by_words: Search) -> None:

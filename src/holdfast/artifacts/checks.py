@@ -10,9 +10,11 @@ import asyncpg
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Database
+from holdfast.engine.doctor import Finding
 from holdfast.errors import StorageUnavailable
 
 PAGE = 500
+SHOWN_IDS = 20
 
 Problem: TypeAlias = Literal["missing", "damaged"]
 
@@ -39,6 +41,27 @@ async def missing_artifacts(database: Database, store: ArtifactStore, *, deep: b
         after = (page[-1]["document_id"], page[-1]["kind"])
         broken += await asyncio.to_thread(_broken, store, page, deep=deep)
     return broken
+
+
+def artifact_findings(broken: Sequence[BrokenArtifact]) -> list[Finding]:
+    """The same as the doctor tells it: one finding for all, or none."""
+    if not broken:
+        return []
+    first = broken[0]
+    documents = tuple(dict.fromkeys(one.document_id for one in broken))
+    return [
+        Finding(
+            check="artifacts",
+            invariant="I16",
+            title="an artifact that a finished document needs is missing or damaged",
+            subject="document",
+            count=len(documents),
+            ids=documents[:SHOWN_IDS],
+            explanation=f"the {first.kind} {first.hash} of document {first.document_id} is {first.problem}",
+            mend="restore it from a backup of the store, or delete the document and ingest it again",
+            repairable=False,
+        )
+    ]
 
 
 def _broken(store: ArtifactStore, page: Sequence[asyncpg.Record], *, deep: bool) -> list[BrokenArtifact]:

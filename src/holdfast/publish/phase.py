@@ -24,7 +24,7 @@ class Publish:
         members = await self._database.fetchrow("select * from holdfast.members_under_way($1)", document_id)
         if members is not None and members["under_way"]:
             reason = f"{members['under_way']} of its {members['members']} members are under way"
-            return GiveBack(reason, wait_seconds=_wait(members["seconds"]))
+            return GiveBack(reason, wait_seconds=_wait(members["seconds"]), for_members=True)
 
         async def switch(connection: Connection) -> None:
             await connection.execute("select holdfast.publish_document($1)", document_id)
@@ -33,5 +33,5 @@ class Publish:
 
 
 def _wait(waited_seconds: float) -> float:
-    """How long at most: the last member that is published ends the wait, one that fails for good does not."""
+    """How long at most: the last member to end ends the wait too, unless another ends in the same moment."""
     return min(max(waited_seconds / 10, LEAST_WAIT_SECONDS), MOST_WAIT_SECONDS)

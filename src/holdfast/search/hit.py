@@ -22,7 +22,10 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A passage that was found. `highlights` are ranges of characters of `text`, from and up to, in order."""
+    """A passage that was found. `title` is what people call its document, `source_name` its file.
+
+    `highlights` are ranges of characters of `text`, from and up to, in order.
+    """
 
     document_id: int
     ordinal: int

@@ -85,8 +85,10 @@ class Search:
             raise InvalidInput("nothing has been embedded yet, or this PostgreSQL has no pgvector")
         if answering["name"] != self._embedder.name:
             raise InvalidInput(f'the vectors stored are of model "{answering["name"]}", not of "{self._embedder.name}"')
+        # A model of this machine is not silent but busy, or being loaded.
+        patience = None if self._embedder.provider is None else EMBEDDING_SECONDS
         try:
-            async with asyncio.timeout(EMBEDDING_SECONDS):
+            async with asyncio.timeout(patience):
                 embedded = await self._embedder.embed([asked.words])
         except TimeoutError:
             raise NetworkTimeout(f"the embedder did not answer within {EMBEDDING_SECONDS:.0f} seconds") from None
@@ -111,7 +113,7 @@ def _hit(row: asyncpg.Record) -> Hit:
         document_id=row["document_id"],
         ordinal=row["ordinal"],
         chunk_id=row["chunk_id"],
-        title=str(row["metadata"].get("title") or row["source_name"]),
+        title=row["title"],
         source_name=row["source_name"],
         source_platform=row["source_platform"],
         source_location=row["source_location"],

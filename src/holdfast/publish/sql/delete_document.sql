@@ -1,5 +1,5 @@
 -- Removes a document, the copies of its content and what came out of it: jobs are cancelled, everything derived and the error
--- log's rows go, the documents' rows stay as empty tombstones. Attempts stay: they hold money and no content. Audited.
+-- log's rows go, the documents' rows stay as empty tombstones. Attempts stay, without words: they hold money. Audited.
 -- What came out of it and stands elsewhere too, as part of another document, goes on answering there.
 -- Answers counts; "unused", the artifacts that nobody needs any more; "others_work", whether another job of that
 -- organisation may be about to need one of them.
@@ -27,6 +27,9 @@ begin
             where j.state not in ('done', 'deadletter', 'cancelled')
         );
         exit when cardinality(v_live) = 0;
+        if exists (select from pipeline_job where id = any (v_live) and flow = 'old') then
+            raise exception 'the old installation carries document %: have it taken over first', p_document using errcode = 'HF409';
+        end if;
         -- An attempt that was just being settled may have brought more parts.
         perform cancel(v_live, p_actor, 'its document is deleted');
     end loop;
@@ -102,6 +105,7 @@ begin
     set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}',
         last_failure = null, deleted_at = coalesce(deleted_at, clock())
     where id = any (p_doomed);
+    perform forget_words(p_doomed);
     return v_counts || jsonb_build_object(
         'documents', cardinality(p_doomed), 'errors', v_errors,
         'unused', coalesce((
@@ -121,4 +125,15 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         last_error = j.last_error || '{"error": "deleted with its document", "details": {}}'
     from jobs_of(p_document) o
     where j.id = o.id
+$$;
+
+-- Takes from the attempts at deleted documents what may quote them: what phases handed on, and in which words they failed.
+create or replace function holdfast.forget_words(p_documents bigint[]) returns void
+language sql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    update pipeline_phase a
+    set input = (without_words(a)).input, output = (without_words(a)).output, error = (without_words(a)).error
+    from unnest(p_documents) as d(id)
+    cross join lateral jobs_of(d.id) o
+    where a.job_id = o.id
 $$;

@@ -39,23 +39,6 @@ begin
     perform wake_parent(v_document.parent_id);
 end $$;
 
--- Lets a document that waited for its members go on as soon as none of them is under way.
-create or replace function holdfast.wake_parent(p_parent bigint) returns void
-language plpgsql set search_path = holdfast, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
-begin
-    if p_parent is not null and not exists (select from members_under_way(p_parent) m where m.under_way > 0) then
-        -- One that somebody claims or settles right now is not waiting.
-        perform requeue(array(
-            select j.id from pipeline_job j
-            where j.document_id = p_parent and j.state not in ('done', 'deadletter', 'cancelled')
-              and j.state = 'held' and j.hold_id is null
-            for update skip locked
-        ), clock());
-        perform wake();
-    end if;
-end $$;
-
 -- Locks a document and the other versions of its location, in one order for all who publish there.
 create or replace function holdfast.lock_versions(p_document bigint) returns void
 language plpgsql set search_path = holdfast, pg_temp

@@ -3,8 +3,8 @@
 create or replace function holdfast.find(
     p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer)
 returns table (
-    document_id bigint, ordinal integer, chunk_id text, source_name text, source_platform text, source_location text,
-    metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision,
+    document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text,
+    source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision,
     words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision)
 language plpgsql stable security definer set search_path = holdfast, pg_temp set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
@@ -36,8 +36,8 @@ begin
         order by score desc, w.rank, v.rank, document_id desc, ordinal
         limit p_limit
     )
-    select b.document_id, b.ordinal, c.id, d.source_name, d.source_platform, d.source_location, d.metadata, c.place, c.text,
-           c.context, c.configuration, b.score, b.words_rank, b.words_score, b.matched, b.vector_rank, b.similarity
+    select b.document_id, b.ordinal, c.id, title_of(d.metadata, d.source_name), d.source_name, d.source_platform,
+           d.source_location, d.metadata, c.place, c.text, c.context, c.configuration, b.score, b.words_rank, b.words_score, b.matched, b.vector_rank, b.similarity
     from best b
     join chunk c using (document_id, ordinal)
     join document d on d.id = b.document_id

@@ -15,15 +15,17 @@ begin
     return next;
 end $$;
 
--- What these documents' owners should know though it stopped nothing: one row for each warning.
+-- What these documents' owners should know though it stopped nothing: one row for each warning of those who read them, as
+-- documents ("extracted") or as configuration archives ("parsed").
 create or replace function holdfast.warnings_of(p_documents bigint[])
 returns table (document_id bigint, source_name text, code text, message text)
 language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
     select d.id, d.source_name, w.warning ->> 'code', w.warning ->> 'message'
     from document d
-    cross join lateral jsonb_path_query(d.metadata, '$.extracted.warnings[*]') with ordinality w(warning, n)
+    cross join lateral unnest(array['extracted', 'parsed']) with ordinality r(reader, n)
+    cross join lateral jsonb_path_query(d.metadata -> r.reader, '$.warnings[*]') with ordinality w(warning, n)
     where d.id = any (p_documents)
-    order by d.id, w.n
+    order by d.id, r.n, w.n
 $$;
 
 grant execute on function holdfast.knowledge_of(bigint[]), holdfast.warnings_of(bigint[])

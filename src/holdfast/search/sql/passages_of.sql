@@ -8,7 +8,7 @@ begin
         raise exception 'there is no document %', p_document using errcode = 'HF404';
     end if;
     return query
-        select c.document_id, c.ordinal, coalesce(d.metadata ->> 'title', d.source_name), c.place, c.text, c.context
+        select c.document_id, c.ordinal, title_of(d.metadata, d.source_name), c.place, c.text, c.context
         from chunk c
         join document d on d.id = c.document_id
         where c.document_id = p_document and c.ordinal >= p_from
