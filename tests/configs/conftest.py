@@ -15,8 +15,8 @@ from holdfast.intake.intake import Taken
 from holdfast.pipelines import CONFIGS
 from holdfast.settings import Settings
 
-# Quick enough for a test that waits for the death of a worker, slow enough for a machine that is busy.
-QUICK = {"heartbeat_seconds": 1.0, "lease_seconds": 8.0, "sweep_seconds": 0.5}
+# Quick to tell how far it is and to look for who was lost, and never so slow that it counts as lost itself.
+ATTENTIVE = {"heartbeat_seconds": 1.0, "lease_seconds": 60.0, "sweep_seconds": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Desk:
 async def desk(dsn: str, tmp_path: Path) -> AsyncIterator[Desk]:
     store = tmp_path / "store"
     store.mkdir()
-    settings = {"database_url": dsn, "home": tmp_path / "home", "storage_url": store.as_uri(), **QUICK}
+    settings = {"database_url": dsn, "home": tmp_path / "home", "storage_url": store.as_uri(), **ATTENTIVE}
     async with open_for_worker(Settings(**settings)) as app:
         await app.register()
         yield Desk(app, settings)

@@ -12,6 +12,7 @@ from tests.extract.readers.archive_samples import tar_of
 from tests.walks.documents.gate import WAITING
 from tests.walks.documents.ground import until
 from tests.walks.documents.worker_process import WorkerProcess
+from tests.walks.losing import lose
 
 FILES, STANZAS, SETTINGS = 60, 10, 10
 HALF = FILES // 2
@@ -51,13 +52,15 @@ async def test_run_of_a_killed_worker_ends_as_an_undisturbed_one(
     worker = WorkerProcess(desk.settings, tmp_path / "worker.log")
     await worker.start("--pipeline", "configs")
     try:
-        await until(lambda: _is_half_way(desk, run), 60)
+        await until(lambda: _is_half_way(desk, run, keeper.get_server_pid()), 60)
+        await until(lambda: _tells_progress(desk), 60)
     finally:
         await worker.kill()
     half = len((await desk.rows(run))["stanza"])
-    await keeper.execute(f"select pg_terminate_backend(pid, 5000) from ({WAITING}) as w")
+    end_them = f"select pg_terminate_backend(pid, 5000) from ({WAITING}) as w"
+    await keeper.execute(end_them, keeper.get_server_pid())
     await keeper.execute("select pg_advisory_unlock_all()")
-    await _until_done(desk)
+    await _until_done(desk, worker.pid)
     undisturbed = await desk.run(archive(), organisation="undisturbed")
     assert 0 < half < FILES * (STANZAS + 1)
     assert await desk.rows(run) == await desk.rows(undisturbed.run)
@@ -69,15 +72,22 @@ async def test_run_of_a_killed_worker_ends_as_an_undisturbed_one(
     assert await desk.app.examine() == []
 
 
-async def _is_half_way(desk: Desk, run: int) -> bool:
-    waits = await desk.app.database.fetchval(f"select exists ({WAITING})")
+async def _is_half_way(desk: Desk, run: int, keeper: int) -> bool:
+    waits = await desk.app.database.fetchval(f"select exists ({WAITING})", keeper)
     return waits is True and (await desk.rows(run))["setting"] != []
 
 
-async def _until_done(desk: Desk) -> None:
+async def _tells_progress(desk: Desk) -> bool:
+    """Whether an operator sees that it is neither at its beginning nor at its end."""
+    progress = (await desk.app.overview.job((await desk.job())["id"]))["attempts"][-1]["progress"]
+    return progress is not None and 0.3 < progress < 1
+
+
+async def _until_done(desk: Desk, killed: int) -> None:
     worker = desk.app.worker(only_pipelines=("configs",))
     running = asyncio.create_task(worker.run())
     try:
+        await lose(desk.app.database, pid=killed)
         await until(lambda: _is_done(desk), 60)
     finally:
         worker.stop()

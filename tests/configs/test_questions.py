@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.configs.questions import Place
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.intake.found import Found
 from tests.configs.conftest import Desk
 from tests.extract.readers.archive_samples import zip_of
@@ -90,6 +90,20 @@ async def test_run_does_not_differ_from_itself(desk: Desk) -> None:
     run = (await desk.run(zip_of(OLD))).run
     difference = await desk.app.configs.diff(run, run)
     assert (difference.added, difference.removed, difference.changed, difference.changes) == (0, 0, 0, [])
+
+
+async def test_run_that_is_not_complete_is_not_compared(desk: Desk) -> None:
+    whole = (await desk.run(zip_of(OLD))).run
+    torn = (await desk.run(zip_of(NEW)[:50], "torn.zip")).run
+    waiting = (await desk.take_in(zip_of(NEW), "new.zip")).document_id
+    assert waiting is not None
+    for runs in ((whole, torn), (torn, whole)):
+        with pytest.raises(
+            Conflict, match=f"run {torn}, torn.zip, .* PARSING, failed .torn.zip is damaged.*ingest it again"
+        ):
+            await desk.app.configs.diff(*runs)
+    with pytest.raises(Conflict, match=f"run {waiting}, new.zip, .* PENDING, queued.*configs show {waiting}"):
+        await desk.app.configs.diff(whole, waiting)
 
 
 async def test_document_of_another_pipeline_is_no_run(desk: Desk) -> None:

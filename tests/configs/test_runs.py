@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engine.queue import Lane, Queue
 from holdfast.engine.selection import Selection
+from holdfast.engine.strict_json import dump
 from holdfast.errors import NotFound
 from tests.configs.conftest import Desk
 from tests.conftest import Clock
@@ -82,6 +84,55 @@ async def test_failed_run_says_how_long_how_often_and_why(desk: Desk) -> None:
     assert run.metrics is not None
     assert run.metrics.pop("duration_seconds") >= 0
     assert run.metrics == {"retry_count": 0, "error_type": "CorruptInput"}
+
+
+async def test_run_says_how_far_it_is_and_what_happens_next(desk: Desk) -> None:
+    await desk.take_in(zip_of(FILES))
+    await desk.work(only_phases=("receive",))
+    queue = Queue(desk.app.database)
+    await queue.register_worker("worker-1", host="test", pid=1, lanes=[Lane("configs", "parse", 1)])
+    (attempt,) = await queue.claim("worker-1", [Lane("configs", "parse", 1)])
+    attempt.progress(0.2)
+    await queue.heartbeat("worker-1", [attempt])
+    run = await desk.app.configs.show(attempt.document.id)
+    assert (run.status, run.state, run.percent, run.error_message) == ("PARSING", "working", 32, None)
+    assert run.next.startswith("parse runs on worker-1")
+
+
+async def test_failed_run_says_what_went_wrong_and_what_to_do(desk: Desk) -> None:
+    run = await desk.run(b"\x1f\x8b broken", "broken.tgz")
+    assert run.percent == -1
+    assert (run.error_message or "").startswith("broken.tgz is damaged")
+    assert run.next == "correct the file and ingest it again: corrupt_input is permanent"
+
+
+async def test_metrics_come_in_the_order_in_which_people_ask_for_them(desk: Desk) -> None:
+    done, failed = await desk.run(zip_of(FILES)), await desk.run(b"\x1f\x8b broken", "broken.tgz")
+    assert list(done.metrics or ()) == [
+        "files_parsed",
+        "stanzas_created",
+        "settings_created",
+        "parse_errors",
+        "duration_seconds",
+        "retry_count",
+    ]
+    assert list(failed.metrics or ()) == ["duration_seconds", "error_type", "retry_count"]
+
+
+async def test_what_was_read_of_it_as_a_document_is_kept(desk: Desk) -> None:
+    extracted = {"pages": 3, "warnings": [{"code": "SCANNED", "message": "page 2 is a picture"}]}
+    taken = await desk.take_in(zip_of(FILES))
+    assert taken.document_id is not None
+    await desk.app.database.execute(
+        "update holdfast.document set metadata = metadata || $2::text::jsonb where id = $1",
+        taken.document_id,
+        dump({"extracted": extracted}).decode(),
+    )
+    await desk.work()
+    document = await desk.app.overview.pipeline_of(taken.document_id)
+    assert document["metadata"]["extracted"] == extracted
+    warnings = await desk.app.warnings([taken.document_id])
+    assert [warning["code"] for warning in warnings] == ["SCANNED", "PARSE_ERRORS"]
 
 
 async def test_retry_of_a_complete_run_changes_nothing(desk: Desk) -> None:

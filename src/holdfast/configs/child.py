@@ -5,16 +5,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from holdfast.archives.compression import Progress, read_pieces
-from holdfast.archives.names import Names
 from holdfast.archives.opening import is_archive, unpack
 from holdfast.archives.unpacking import ArchiveLimits, Unpacking
 from holdfast.configs.conf import BadLine, Setting, Stanza, parse
 from holdfast.configs.lines import Lines, NotText
+from holdfast.configs.paths import Paths
 from holdfast.configs.records import RECORDS_FILE, record
 from holdfast.errors import CorruptInput, EmptyText, PhaseError, UnsupportedFormat
 
 SUFFIX = ".conf"
-LIMITS = ArchiveLimits(members=50_000, member_bytes=100_000_000, total_bytes=1_000_000_000)
+# Thousands of files that resemble each other pack to a thousandth. They are streamed: the total is what protects.
+LIMITS = ArchiveLimits(ratio=None, members=50_000, member_bytes=100_000_000, total_bytes=1_000_000_000)
 # Of a file that is no .conf file at all, every line is wrong: the first ones tell enough.
 MOST_ERRORS_KEPT = 1_000
 _NOT_TEXT = "is not text: it holds zero bytes, and no byte order mark says that it is UTF-16 or UTF-32"
@@ -46,6 +47,7 @@ def _read(path: Path, name: str, files: "_ConfFiles", progress: Progress) -> lis
     if is_archive(path):
         unpacking = Unpacking(path, name, limits=LIMITS, take=files.take)
         unpack(unpacking, progress)
+        _refuse_missing_end(unpacking)
         return list(unpacking.omissions())
     if not name.lower().endswith(SUFFIX):
         raise UnsupportedFormat(
@@ -56,12 +58,21 @@ def _read(path: Path, name: str, files: "_ConfFiles", progress: Progress) -> lis
     return []
 
 
+def _refuse_missing_end(unpacking: Unpacking) -> None:
+    """Raise if an archive was cut off between two members: a comparison would take the rest for removed."""
+    if unpacking.is_cut_off:
+        raise CorruptInput(
+            f"{unpacking.name} is damaged: it has no end, so it was cut off: get it again, or pack it again",
+            error_code="ARCHIVE_DAMAGED",
+        )
+
+
 class _ConfFiles:
     """Takes the members of an archive and writes records of those that are .conf files."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._names = Names()
+        self._paths = Paths()
         self._others = 0
         self._unreadable: str | None = None
         self.counts = {"files": 0, "stanzas": 0, "settings": 0, "parse_errors": 0}
@@ -71,7 +82,7 @@ class _ConfFiles:
         if not name.lower().endswith(SUFFIX):
             self._others += 1
             return
-        path = self._names.give(name)
+        path = self._paths.give(name)
         try:
             lines = Lines(pieces)
         except NotText:

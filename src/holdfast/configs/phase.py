@@ -56,7 +56,8 @@ class ParseConfigs:
                     "duration_seconds": round(time.monotonic() - began, 3),
                     "retry_count": attempt.number - 1,
                 },
-                "extracted": {"warnings": list(_warnings(attempt, counts))},
+                # Not "extracted": the same document may have been read as one.
+                "parsed": {"warnings": list(_warnings(attempt, counts))},
             },
         )
 

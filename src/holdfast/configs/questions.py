@@ -5,10 +5,21 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 from holdfast.db.connection import Database
-from holdfast.errors import InvalidInput
+from holdfast.errors import Conflict, InvalidInput
 
 MOST_SETTINGS = 1_000
 SHOWN_ERRORS = 100
+
+# As people ask for them; JSON in the database keeps no order.
+METRICS = (
+    "files_parsed",
+    "stanzas_created",
+    "settings_created",
+    "parse_errors",
+    "duration_seconds",
+    "error_type",
+    "retry_count",
+)
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
@@ -65,14 +76,20 @@ class ParseError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run and a page of its settings. `metrics` are None until the run is complete or has failed once."""
+    """A run and a page of its settings. `metrics` are None until the run is complete or has failed once.
+
+    `percent` is -1 where nothing goes on without help; `error_message` is of the last failure, None once it is done.
+    """
 
     run: int
     source_name: str
     job_id: int
     status: str
     state: str
+    percent: int
     metrics: dict[str, Any] | None
+    error_message: str | None
+    next: str
     settings: list[RunSetting]
     errors: list[ParseError]
     cursor: str | None
@@ -143,9 +160,12 @@ class Configs:
         )
 
     async def diff(self, run: int, other: int, *, first: int = 0, limit: int = 100) -> Difference:
-        """Which settings the other run has otherwise than this one. NotFound for what is no run."""
+        """Which settings the other run has otherwise than this one.
+
+        NotFound for what is no run; Conflict while one of them is not complete: what it lacks would seem removed.
+        """
         _check(limit)
-        runs = [(await self._head(one))["run"] for one in (run, other)]
+        runs = [_complete(await self._head(one)) for one in (run, other)]
         row = await self._database.fetchrow(
             "select * from holdfast.diff_configs($1, $2, $3, $4)", *runs, max(0, first), limit
         )
@@ -159,7 +179,22 @@ class Configs:
     async def _head(self, run: int) -> dict[str, Any]:
         row = await self._database.fetchrow("select * from holdfast.configs_run($1)", run)
         assert row is not None
-        return dict(row)
+        return {**row, "metrics": _in_order(row["metrics"])}
+
+
+def _complete(head: dict[str, Any]) -> int:
+    run: int = head["run"]
+    if head["state"] != "done":
+        error = f" ({head['error_message']})" if head["error_message"] else ""
+        raise Conflict(
+            f"run {run}, {head['source_name']}, cannot be compared: it is not complete but {head['status']}, "
+            f"{head['state']}{error}. Next: {head['next']}; see `holdfast configs show {run}`"
+        )
+    return run
+
+
+def _in_order(metrics: dict[str, Any] | None) -> dict[str, Any] | None:
+    return metrics and {name: metrics[name] for name in METRICS if name in metrics}
 
 
 def _check(limit: int) -> None:

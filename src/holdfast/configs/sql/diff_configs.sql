@@ -21,10 +21,16 @@ $$;
 -- The setting that counts for every key of every stanza of a run.
 create or replace function holdfast.effective_settings(p_run bigint)
 returns table (source_path text, stanza text, key text, value text, line integer)
-language sql stable set search_path = holdfast, pg_temp set jit = off as $$
+language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
     select distinct on (s.file_number, s.number, t.key) s.source_path, s.name, t.key, t.value, t.line
     from config_stanza s
-    join config_setting t on t.document_id = s.document_id and t.file_number = s.file_number and t.stanza_number = s.number
+    -- In the order of the index: a plan made while the tables were empty might read the whole run for every stanza.
+    cross join lateral (
+        select c.line, c.key, c.value
+        from config_setting c
+        where c.document_id = p_run and c.file_number = s.file_number and c.stanza_number = s.number
+        order by c.document_id, c.file_number, c.stanza_number, c.line
+    ) t
     where s.document_id = p_run
     order by s.file_number, s.number, t.key, t.line desc
 $$;

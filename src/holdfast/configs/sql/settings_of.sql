@@ -1,15 +1,22 @@
 -- Settings of a run in their order, after a place (file, stanza, line): file by file, stanza by stanza. A stanza without
--- settings is one row whose key is null. p_file is a path in the archive or the last part of one. Reads only.
+-- settings is one row whose key is null. p_file is a path in the archive or the last part of one. Reads only, and no more than
+-- it shows: the stanzas come in the order of their key, so that a page ends where its limit is reached.
 create or replace function holdfast.settings_of(
     p_run bigint, p_file text, p_stanza text, p_after integer[], p_limit integer)
 returns table (file_number integer, stanza_number integer, line integer, source_path text, file text, stanza text, key text,
                value text)
 language sql stable set search_path = holdfast, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
+set enable_mergejoin = off set jit = off as $$
     select s.file_number, s.number, coalesce(t.line, s.line), s.source_path, s.file, s.name, t.key, t.value
     from config_stanza s
-    left join config_setting t
-        on t.document_id = s.document_id and t.file_number = s.file_number and t.stanza_number = s.number
+    -- In the order of the index: a plan made while the tables were empty might read the whole run for every stanza.
+    left join lateral (
+        select c.line, c.key, c.value
+        from config_setting c
+        where c.document_id = p_run and c.file_number = s.file_number and c.stanza_number = s.number
+        order by c.document_id, c.file_number, c.stanza_number, c.line
+    ) t on true
     where s.document_id = p_run
       and (s.file_number, s.number) >= (p_after[1], p_after[2])
       and (s.file_number, s.number, coalesce(t.line, s.line)) > (p_after[1], p_after[2], p_after[3])
