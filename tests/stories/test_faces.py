@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.stories.newsroom import ARTICLE, TOLD, Newsroom, newsroom
 
 
 @pytest.fixture
-def command_line(room: Newsroom, dsn: str, tmp_path: Path) -> CommandLine:
+def command_line(room: Newsroom, dsn: str, tmp_path: Path, ready_holdfast: Path) -> CommandLine:
     settings = {
         "HOLDFAST_DATABASE_URL": dsn,
         "HOLDFAST_HOME": str(tmp_path),
@@ -25,7 +26,7 @@ def command_line(room: Newsroom, dsn: str, tmp_path: Path) -> CommandLine:
         "HOLDFAST_LLM_API_KEY": KEY,
         "HOLDFAST_LLM_MODEL": "stand-in",
     }
-    return CommandLine(settings, tmp_path)
+    return CommandLine(settings, tmp_path, (ready_holdfast,))
 
 
 async def _answers(command_line: CommandLine, *questions: str) -> list[Any]:
@@ -46,8 +47,50 @@ async def test_article_is_ingested_and_its_story_shown(
     assert entities[0] == {"name": "Harbour Office", "stories": 1, "mentions": 2}
 
 
+@pytest.mark.parametrize(("pipeline", "title"), [("stories", "Stories"), ("readings", "Readings")])
+async def test_ingesting_names_what_shows_the_result(
+    command_line: CommandLine, tmp_path: Path, pipeline: str, title: str
+) -> None:
+    (tmp_path / "article.json").write_text(json.dumps({"text": "Some.", "prompt": "Some."}))
+    (tmp_path / "copy.json").write_text(json.dumps({"text": "Some.", "prompt": "Some."}))
+    (tmp_path / "empty.json").write_text("{}")
+    command = ("ingest", "article.json", "copy.json", "empty.json", "--pipeline", pipeline)
+    summed_up = (await asyncio.to_thread(command_line.run, *command)).out
+    [(document, shows)] = re.findall(rf"\n{title}\n  article.json · document (\d+)\n      holdfast (.+)\n", summed_up)
+    assert shows == f"{pipeline} show {document}"
+    assert len(re.findall(f"holdfast {pipeline} show", summed_up)) == 1
+    await asyncio.to_thread(command_line.succeed, *shows.split())
+
+
+async def test_model_without_a_price_is_named_wherever_money_is_spent(
+    command_line: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "article.json").write_text(json.dumps(ARTICLE))
+    for command in ("ingest article.json --pipeline stories", "doctor", "worker --drain --pipeline stories"):
+        ran = await asyncio.to_thread(command_line.succeed, *command.split())
+        assert 'price of "stand-in" is not known' in (ran.out + ran.err).replace('\\"', '"')
+    priced = command_line.with_settings(HOLDFAST_PRICES='{"stand-in": {"input": 1, "output": 8}}')
+    assert "price" not in (await asyncio.to_thread(priced.succeed, "doctor")).out
+    again = json.dumps({**ARTICLE, "text": "Another text."})
+    (tmp_path / "article.json").write_text(again)
+    (summary,) = await _answers(priced, "ingest article.json --pipeline stories")
+    assert summary["doubts"] == []
+    assert sum(row["cost_usd"] for row in summary["phases"]) == (100 * 1 + 10 * 8) / 1_000_000
+
+
+# The same question on the command line and over HTTP.
+FIVE_QUESTIONS = {
+    "errors top": "top-failing",
+    "errors": "errors",
+    "errors recovery": "recovery",
+    "errors repeat --times 1": "repeat-offenders?times=1",
+    "errors refusals": "budget-refusals",
+}
+
+
+@pytest.mark.parametrize("face", ["command line", "HTTP"])
 async def test_five_questions_are_answered_about_these_failures(
-    room: Newsroom, command_line: CommandLine, clock: Clock
+    room: Newsroom, command_line: CommandLine, clock: Clock, face: str, dsn: str, tmp_path: Path
 ) -> None:
     room.provider.script(content_policy(), server_error(), wrong_json())
     for text in ("Refused.", "Twice torn."):
@@ -60,9 +103,13 @@ async def test_five_questions_are_answered_about_these_failures(
     await room.app.control("tester").set_budget("stories", await _spent(room))
     await room.take_in({"text": "Too expensive today."})
     await room.work()
-    top, by_category, recovery, repeated, refusals = await _answers(
-        command_line, "errors top", "errors", "errors recovery", "errors repeat --times 1", "errors refusals"
-    )
+    if face == "command line":
+        answers = await _answers(command_line, *FIVE_QUESTIONS)
+    else:
+        async with serving(dsn, tmp_path, asks_for_keys=False) as api:
+            asked = [await api.client.get(f"/v1/admin/{question}") for question in FIVE_QUESTIONS.values()]
+        answers = [response.json() for response in asked]
+    top, by_category, recovery, repeated, refusals = answers
     assert [(row["document_id"], row["errors"]) for row in top] == [(2, 2), (1, 1)]
     assert {row["key"]: (row["errors"], row["charged"]) for row in by_category} == {
         "content_policy": (1, 1),
@@ -74,7 +121,7 @@ async def test_five_questions_are_answered_about_these_failures(
         "network_timeout": (1, 0),
         "json_parse": (1, 1),
     }
-    assert {row["document_id"] for row in repeated} == {1, 2}
+    assert {(row["document_id"], row["times"]) for row in repeated} == {(1, 1), (2, 1)}
     assert [(row["name"], row["refusals"]) for row in refusals] == [("stories", 1)]
 
 

@@ -28,11 +28,33 @@ async def test_article_becomes_a_story_with_every_field(room: Newsroom) -> None:
     assert (job["state"], job["status"]) == ("done", "enriched")
 
 
+async def test_number_beside_the_text_is_taken_as_text(room: Newsroom) -> None:
+    taken = await room.take_in({**ARTICLE, "title": 1984, "published_at": 1714550400.5})
+    await room.work()
+    story = await room.app.story(taken.document_id or 0)
+    assert (story.title, story.published_at) == ("1984", "1714550400.5")
+    assert "1984" in asked(room.provider.calls[0])
+
+
 async def test_plain_text_is_an_article_too(room: Newsroom) -> None:
     taken = await room.take_in(ARTICLE["text"])
     await room.work()
     assert (await room.app.story(taken.document_id or 0)).title is None
     assert ARTICLE["text"] in asked(room.provider.calls[0])
+
+
+async def test_web_page_is_an_article_without_its_markup(room: Newsroom) -> None:
+    page = (
+        "<!doctype html><html><head><title>Gate opens</title><script>track()</script></head>"
+        f"<body><article><h1>Gate opens</h1><p>{ARTICLE['text']}</p></article></body></html>"
+    )
+    taken = await room.take_in(page, name="gate.html")
+    async with room.app.assembly.children:
+        await room.work()
+    assert (await room.app.story(taken.document_id or 0)).title == "Gate opens"
+    shown = asked(room.provider.calls[0])
+    assert ARTICLE["text"] in shown
+    assert [tag for tag in ("<p>", "<html", "track()") if tag in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -41,6 +63,8 @@ async def test_plain_text_is_an_article_too(room: Newsroom) -> None:
         ({"title": "no text"}, "empty_text"),
         ({"text": "  \n"}, "empty_text"),
         ({"text": ["a", "list"]}, "corrupt_input"),
+        ({"text": 1984}, "corrupt_input"),
+        ({"text": "Some.", "title": True}, "corrupt_input"),
     ],
 )
 async def test_what_is_no_article_fails_for_good_and_costs_nothing(

@@ -14,7 +14,7 @@ from holdfast.providers.answers import Answers, answer_key
 from holdfast.providers.asking import Asking, Question
 from holdfast.providers.language_model import LanguageModel, Prompt
 from holdfast.stories.telling import ANSWER_TOKENS, INSTRUCTION, SCHEMA, Story, read_story
-from holdfast.written import Form, Written
+from holdfast.written import Form, Page, Written
 
 ARTICLE = Form(what="article", main="text", others=("title", "url", "published_at"))
 FEWEST_USD = Decimal("0.003")
@@ -24,12 +24,18 @@ class Enrich:
     """Asks once about the same words, whichever article, attempt or run they come in. A refusal is the article's."""
 
     def __init__(
-        self, store: ArtifactStore, model: LanguageModel, answers: Answers, *, estimate_usd: Decimal = FEWEST_USD
+        self,
+        store: ArtifactStore,
+        model: LanguageModel,
+        answers: Answers,
+        *,
+        page: Page | None = None,
+        estimate_usd: Decimal = FEWEST_USD,
     ) -> None:
         self.provider = model.provider
         self._model = model
         self._answers = answers
-        self._articles = Written(store, ARTICLE)
+        self._articles = Written(store, ARTICLE, page=page)
         self._fewest_usd = estimate_usd
 
     async def run(self, attempt: Attempt) -> Done:

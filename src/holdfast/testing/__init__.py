@@ -18,8 +18,8 @@ from holdfast.testing.faults import (
     server_error,
     wrong_json,
 )
-from holdfast.testing.stand_in import StandIn
-from holdfast.testing.wire import KEY, Call, Reply, Turn, Twist
+from holdfast.testing.stand_in import CannotListen, StandIn
+from holdfast.testing.wire import KEY, BadCall, Call, Reply, Turn, Twist
 
 __all__ = [
     "FAULTS",
@@ -28,7 +28,9 @@ __all__ = [
     "PAGE",
     "RESET",
     "TRUNCATED",
+    "BadCall",
     "Call",
+    "CannotListen",
     "Reply",
     "StandIn",
     "Turn",

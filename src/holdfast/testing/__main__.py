@@ -4,7 +4,7 @@ import argparse
 import asyncio
 from contextlib import suppress
 
-from holdfast.testing import FAULTS, KEY, StandIn
+from holdfast.testing import FAULTS, KEY, CannotListen, StandIn
 
 
 async def serve(port: int, faults: list[str]) -> None:
@@ -27,8 +27,11 @@ def main() -> None:
         help="what the next call meets; repeat for the calls after it",
     )
     arguments = parser.parse_args()
-    with suppress(KeyboardInterrupt):
-        asyncio.run(serve(arguments.port, arguments.fault))
+    try:
+        with suppress(KeyboardInterrupt):
+            asyncio.run(serve(arguments.port, arguments.fault))
+    except CannotListen as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.testing.wire import Reply, Turn, Twist
+from holdfast.testing.wire import BadCall, Reply, Turn, Twist
 
 RESET = Reply(body=b'{"half": ', end="reset")
 """The connection breaks in the middle of the answer."""
@@ -53,9 +53,14 @@ def budget_exceeded() -> Reply:
 
 
 def wrong_json(content: str = '{"unasked": true}') -> Twist:
-    """A proper answer in which the model says something other than the JSON it was asked for."""
+    """A proper answer in which the model says something other than the JSON it was asked for.
+
+    Any other call than a chat's has no such answer, and is refused with 400.
+    """
 
     def twist(answer: dict[str, Any]) -> dict[str, Any]:
+        if "choices" not in answer:
+            raise BadCall("The fault wrong_json is for chat completions: script it for one of them")
         choice = answer["choices"][0]
         return {**answer, "choices": [{**choice, "message": {**choice["message"], "content": content}}]}
 

@@ -5,16 +5,22 @@ import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EADDRINUSE
+from http import HTTPStatus
 from typing import Self
 
 from holdfast.testing.answering import Says, completion, embeddings, transcription, utterances
 from holdfast.testing.faults import refusal
-from holdfast.testing.wire import KEY, Call, Reply, Turn, json_reply, read_call, send
+from holdfast.testing.wire import KEY, BadCall, Call, Reply, Turn, json_reply, read_call, send
 
 UNREADABLE = refusal(400, None, "Invalid file format. Supported formats: ['flac', 'mp3', 'mp4', 'wav']")
 NOT_AUDIO = Reply(
     400, b'{"err_code": "Bad Request", "err_msg": "failed to process audio: corrupt or unsupported data"}'
 )
+
+
+class CannotListen(Exception):
+    """The port is taken, or none at all."""
 
 
 class StandIn:
@@ -34,7 +40,11 @@ class StandIn:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        try:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        except (OSError, OverflowError) as error:
+            reason = "it is taken" if getattr(error, "errno", None) == EADDRINUSE else error
+            raise CannotListen(f"cannot listen on port {self._port}, {reason}: choose another, or 0 for any") from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -63,21 +73,34 @@ class StandIn:
         assert task is not None
         self._connections.add(task)
         with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            while True:
-                await self._answer(await read_call(reader), writer)
+            await self._converse(reader, writer)
         writer.close()
         self._connections.discard(task)
 
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                call = await read_call(reader)
+            except BadCall as error:
+                # Where the next call would begin is not known.
+                await send(_refused(error), writer)
+                return
+            await self._answer(call, writer)
+
     async def _answer(self, call: Call, writer: asyncio.StreamWriter) -> None:
         self.calls.append(call)
-        turn = self._turns.popleft() if self._turns else self.refuses(call)
-        if isinstance(turn, Reply):
-            await send(turn, writer)
-            return
-        reply = self._reply(call)
-        if turn is not None:
-            reply = json_reply(turn(json.loads(reply.body)))
-        await send(reply, writer)
+        await send(self._turned(call), writer)
+
+    def _turned(self, call: Call) -> Reply:
+        """The reply to the call, after its turn if it has one."""
+        try:
+            turn = self._turns.popleft() if self._turns else self.refuses(call)
+            if isinstance(turn, Reply):
+                return turn
+            reply = self._reply(call)
+            return reply if turn is None or reply.status != HTTPStatus.OK else json_reply(turn(json.loads(reply.body)))
+        except BadCall as error:
+            return _refused(error)
 
     def _reply(self, call: Call) -> Reply:
         if call.headers.get("authorization") not in (f"Bearer {KEY}", f"Token {KEY}"):
@@ -93,3 +116,7 @@ class StandIn:
             case "/v1/listen":
                 return json_reply(utterances()) if call.body.startswith(b"RIFF") else NOT_AUDIO
         return refusal(404, "unknown_url", f"Unknown request URL: {call.path}")
+
+
+def _refused(error: BadCall) -> Reply:
+    return refusal(400, None, str(error))

@@ -11,6 +11,10 @@ KEY = "stand-in-key-73"
 """The key that a stand-in accepts; every other one is refused as a real provider would."""
 
 
+class BadCall(ValueError):
+    """A call that a provider refuses with 400, and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request as it came in."""
@@ -22,8 +26,11 @@ class Call:
 
     @property
     def json(self) -> Any:
-        """The body, for calls that carry JSON."""
-        return json.loads(self.body)
+        """The body, for calls that carry JSON. Raises BadCall where it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise BadCall(f"We could not parse the JSON body of your request: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +57,29 @@ def json_reply(value: object) -> Reply:
 
 
 async def read_call(reader: asyncio.StreamReader) -> Call:
-    """The next call on a connection; IncompleteReadError when the other side has left."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    _, target, _ = head[0].split(" ")
-    pairs = (line.split(":", 1) for line in head[1:] if line)
-    headers = {name.strip().lower(): value.strip() for name, value in pairs}
-    body = await reader.readexactly(int(headers.get("content-length", 0)))
-    address = urlsplit(target)
+    """The next call on a connection; IncompleteReadError when the other side has left, BadCall for what is no HTTP."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        _, target, _ = head[0].split(" ")
+        pairs = (line.split(":", 1) for line in head[1:] if line)
+        headers = {name.strip().lower(): value.strip() for name, value in pairs}
+        body = await _read_body(reader, headers)
+        address = urlsplit(target)
+    except (ValueError, asyncio.LimitOverrunError) as error:
+        raise BadCall(f"We could not read your request: {error}") from error
     return Call(address.path, dict(parse_qsl(address.query)), headers, body)
+
+
+async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        return await reader.readexactly(int(headers.get("content-length", 0)))
+    chunks = []
+    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+        chunks.append(await reader.readexactly(size))
+        await reader.readexactly(len(b"\r\n"))
+    while await reader.readuntil(b"\r\n") != b"\r\n":
+        continue  # a trailer, which no provider reads
+    return b"".join(chunks)
 
 
 async def send(reply: Reply, writer: asyncio.StreamWriter) -> None:
