@@ -1,0 +1,196 @@
+"""The old table, which is only ever read: what it looks like, and its rows in the order of their keys."""
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from asyncpg import Record
+
+from holdfast.db.connection import Connection, Database
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.takeover.old_row import FIELDS, OldRow
+
+OLDEST_SERVER = 10
+# What one batch holds, in memory and in a message to the database, which takes none beyond 256 MB.
+BATCH_ROWS = 1_000
+BATCH_BYTES = 16 << 20
+_FIRST_ROWS = 10
+# A full count of a large table takes longer than any other question.
+COUNT_SECONDS = 3600.0
+USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
+    "status": ("status",),
+    "state": ("state", "queue_state", "processing_state"),
+    "last_error": ("last_error", "error", "error_info"),
+    "organisation": (
+        *("organisation", "organization", "organisation_id", "organization_id"),
+        *("org_id", "org", "tenant_id", "tenant"),
+    ),
+    "name": ("name", "source_name", "file_name", "filename", "title"),
+    "location": ("location", "source_location", "source_url", "url", "file_path", "storage_path", "path", "uri"),
+    "content_hash": ("content_hash", "file_hash", "hash", "sha256", "checksum"),
+    "metadata": ("metadata", "meta"),
+    "retry_count": ("retry_count", "retries"),
+    "created_at": ("created_at",),
+    "updated_at": ("updated_at",),
+    "input": ("input",),
+}
+
+_TABLE = """
+select c.oid, format('%I.%I', n.nspname, c.relname) as name, current_user as role,
+       has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable,
+       current_database() as database, has_function_privilege('pg_control_system()', 'execute') as may_ask_server
+from pg_class c
+join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p')
+"""
+# The same server whichever way one reaches it; who may not ask that is content with where it listens.
+_SERVER = "select system_identifier::text from pg_control_system()"
+_ADDRESS = "select concat_ws(':', host(inet_server_addr()), inet_server_port())"
+_COLUMNS = """
+select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, quote_ident(a.attname) as quoted,
+       exists (select from pg_index i where i.indrelid = a.attrelid and i.indisprimary and i.indnkeyatts = 1
+               and i.indkey[0] = a.attnum) as is_primary,
+       a.attnotnull and exists (
+           select from pg_index i where i.indrelid = a.attrelid and i.indisunique and i.indisvalid and i.indnkeyatts = 1
+           and i.indkey[0] = a.attnum and i.indpred is null and i.indexprs is null) as is_unique
+from pg_attribute a
+where a.attrelid = $1 and a.attnum > 0 and not a.attisdropped
+order by a.attnum
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the old table."""
+
+    name: str
+    type: str
+    quoted: str
+    is_primary: bool
+    is_unique: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OldTable:
+    """A table found, with the column of each field that it has. `source` says which database, and no password."""
+
+    database: Database
+    source: str
+    name: str
+    key: Column
+    fields: Mapping[str, Column]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Which column each field was found in."""
+        return {"key": self.key.name, **{field: column.name for field, column in self.fields.items()}}
+
+    async def read(self, after: str | None) -> list[OldRow]:
+        """The next batch of rows after a key, in the order of their keys; none when there are no more."""
+        texts = "".join(f", t.{column.quoted}::text" for column in self.fields.values())
+        beyond = "" if after is None else f"where t.{self.key.quoted} > $2::text::{self.key.type}"
+        sql = (
+            f"select t.{self.key.quoted}::text, row_to_json(t)::text{texts} from {self.name} t {beyond}"
+            f" order by t.{self.key.quoted} limit $1"
+        )
+        async with self._reading() as connection:
+            cursor = await connection.cursor(sql, BATCH_ROWS, *([] if after is None else [after]))
+            rows, size, wanted = list[Record](), 0, _FIRST_ROWS
+            while wanted and (more := await cursor.fetch(wanted)):
+                rows += more
+                size += sum(len(row[1]) for row in more)
+                # As many as fit if the next are like these; not too many more, they may not be.
+                wanted = min(max(0, BATCH_BYTES - size) * len(rows) // size, 4 * len(rows))
+        return [OldRow(row[0], row[1], dict(zip(self.fields, list(row)[2:], strict=True))) for row in rows]
+
+    async def count_by_status(self) -> Counter[str | None]:
+        """How many rows have which status now."""
+        sql = f"select t.{self.fields['status'].quoted}::text, count(*) from {self.name} t group by 1"
+        async with self._reading() as connection:
+            rows = await connection.fetch(sql, timeout=COUNT_SECONDS)
+        return Counter(dict(map(tuple, rows)))
+
+    async def missing(self, keys: Sequence[str]) -> list[str]:
+        """Those of the keys that no row has any more."""
+        sql = (
+            f"select k from unnest($1::text[]) k where not exists"
+            f" (select from {self.name} t where t.{self.key.quoted} = k::{self.key.type})"
+        )
+        async with self._reading() as connection:
+            return [row[0] for row in await connection.fetch(sql, keys)]
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[Connection]:
+        async with self.database.transaction() as connection:
+            # The same row must always read the same.
+            await connection.execute(
+                "set transaction read only; set local timezone to 'UTC'; set local datestyle to 'ISO'"
+            )
+            yield connection
+
+
+async def find_table(database: Database, table: str, named: Mapping[str, str]) -> OldTable:
+    """The table and its columns: by `named` (field to column; empty: it has none), else by their usual names.
+
+    Raises NotFound or InvalidInput that says what to do when something is missing.
+    """
+    schema, name = parted(table)
+    found = await database.fetchrow(_TABLE, schema, name)
+    if found is None:
+        raise NotFound(f"there is no table {schema}.{name} in that database: name it with --table SCHEMA.NAME")
+    if not found["readable"]:
+        raise InvalidInput(
+            f'role "{found["role"]}" may not read {found["name"]}: grant select on it, or log in as another'
+        )
+    columns = {row["name"]: Column(*row) for row in await database.fetch(_COLUMNS, found["oid"])}
+    fields = {field: _column(columns, field, named) for field in FIELDS}
+    return OldTable(
+        database=database,
+        source=f"{found['database']}@{await database.fetchval(_SERVER if found['may_ask_server'] else _ADDRESS)}",
+        name=found["name"],
+        key=_key(columns, found["name"], named),
+        fields=_with_status({field: column for field, column in fields.items() if column}, found["name"]),
+    )
+
+
+def parted(table: str) -> tuple[str, str]:
+    """Schema and name of a table as people write it."""
+    parts = re.fullmatch(r'(?:(?:"([^"]+)"|([^".]+))\.)?(?:"([^"]+)"|([^".]+))', table)
+    if parts is None:
+        raise InvalidInput(f'"{table}" is no table: name it as SCHEMA.NAME')
+    return parts[1] or parts[2] or "public", parts[3] or parts[4]
+
+
+def _key(columns: Mapping[str, Column], table: str, named: Mapping[str, str]) -> Column:
+    if "key" in named:
+        column = columns.get(named["key"])
+        if column is None:
+            raise NotFound(f'{table} has no column "{named["key"]}": it has {", ".join(columns)}')
+        if not (column.is_primary or column.is_unique):
+            raise InvalidInput(
+                f'column "{column.name}" of {table} does not tell its rows apart: name one that is unique and not null'
+            )
+        return column
+    for column in columns.values():
+        if column.is_primary or (column.name == "id" and column.is_unique):
+            return column
+    raise InvalidInput(
+        f"{table} has no primary key of one column: give it one, or name a column that is unique and not null"
+        " with --column key=COLUMN"
+    )
+
+
+def _column(columns: Mapping[str, Column], field: str, named: Mapping[str, str]) -> Column | None:
+    if field in named:
+        if named[field] and named[field] not in columns:
+            raise NotFound(f'there is no column "{named[field]}" for {field}: the table has {", ".join(columns)}')
+        return columns.get(named[field])
+    return next((columns[name] for name in USUAL_NAMES[field] if name in columns), None)
+
+
+def _with_status(fields: dict[str, Column], table: str) -> dict[str, Column]:
+    if "status" not in fields:
+        raise InvalidInput(f"{table} has no column for the status: name it with --column status=COLUMN")
+    return fields
