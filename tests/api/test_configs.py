@@ -38,11 +38,35 @@ async def test_run_is_shown_page_by_page(guarded: Served, runs: list[int]) -> No
     assert second["cursor"] is None
 
 
+async def test_status_of_a_run_tells_what_it_read_and_when(guarded: Served, runs: list[int]) -> None:
+    headers = await guarded.key("acme")
+    document = await guarded.upload(OLD, name="app.zip", pipeline="documents", headers=headers)
+    assert document.json()["document_id"] == runs[0]
+    address = f"/v1/worker/runs/{runs[0]}/status"
+    assert (await guarded.client.get(address, headers=headers)).json()["pipeline"] == "documents"
+
+    told = (await guarded.client.get(f"{address}?pipeline=configs", headers=headers)).json()
+
+    assert (told["status"], told["percent"], told["error_message"]) == ("COMPLETE", 100, None)
+    assert told["submitted_at"] <= told["started_at"] <= told["finished_at"]
+    shown = (await guarded.client.get(f"/v1/configs/{runs[0]}", headers=headers)).json()["metrics"]
+    assert told["metrics"] == {"cost_usd": 0.0, **shown}
+    assert (told["metrics"]["files_parsed"], told["metrics"]["parse_errors"]) == (1, 1)
+    assert problem(await guarded.client.get(f"{address}?pipeline=x", headers=headers), 404) == "not_found"
+
+
 async def test_runs_are_compared(guarded: Served, runs: list[int]) -> None:
     headers = await guarded.key("acme")
     answer = (await guarded.client.get(f"/v1/configs/{runs[0]}/diff/{runs[1]}", headers=headers)).json()
     assert (answer["added"], answer["removed"], answer["changed"]) == (0, 0, 1)
     assert (answer["changes"][0]["key"], answer["changes"][0]["new_value"]) == ("b", "3")
+
+
+async def test_run_that_is_not_complete_is_not_compared(guarded: Served, runs: list[int]) -> None:
+    headers = await guarded.key("acme")
+    sent = await guarded.upload(zip_of({"b.conf": b"[s]\na = 1\n"}), name="b.zip", pipeline="configs", headers=headers)
+    address = f"/v1/configs/{runs[0]}/diff/{sent.json()['document_id']}"
+    assert problem(await guarded.client.get(address, headers=headers), 409) == "conflict"
 
 
 async def test_another_organisations_run_is_not_there(guarded: Served, runs: list[int]) -> None:

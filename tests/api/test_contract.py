@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from holdfast.errors import CorruptInput
-from tests.api.serving import Served
+from tests.api.serving import PATIENCE_SECONDS, Served
 
 EXAMPLES = 15
 # Questions take a number or two, and there are many of them.
@@ -23,6 +24,7 @@ CHECKS = [not_a_server_error, response_schema_conformance]
 ENDLESS = "text/event-stream"
 
 
+@pytest.mark.timeout(600)
 async def test_every_answer_is_one_that_is_described(api: Served) -> None:
     for number in range(3):
         await api.upload(b"ferry %d" % number, metadata='{"ward": "7"}')
@@ -82,6 +84,6 @@ def _call(operation: Any, mode: GenerationMode) -> None:
         case.headers.pop("Authorization", None)  # one that is made up is refused before anything else is looked at
         if known is not None:
             case.path_parameters = dict.fromkeys(case.path_parameters or {}, known)
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=PATIENCE_SECONDS)
 
     call()

@@ -38,7 +38,7 @@ class Stream:
 @asynccontextmanager
 async def listening(api: Served, address: str, last_seen: str | None = None) -> AsyncIterator[Stream]:
     headers = {"Last-Event-ID": last_seen} if last_seen else {}
-    async with api.client.stream("GET", address, headers=headers, timeout=10) as response:
+    async with api.client.stream("GET", address, headers=headers) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
         yield Stream(response.aiter_lines())
@@ -106,7 +106,7 @@ async def test_job_that_is_none_is_a_problem(api: Served) -> None:
 
 async def test_stream_ends_when_its_key_is_revoked(guarded: Served) -> None:
     headers = await guarded.key("acme")
-    async with guarded.client.stream("GET", "/v1/events", headers=headers, timeout=10) as response:
+    async with guarded.client.stream("GET", "/v1/events", headers=headers) as response:
         stream = Stream(response.aiter_lines())
         assert await stream.next() is not None
         await guarded.app.keys.revoke(1, actor="test")

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.api.serving import Served, problem, serving, until
+from tests.api.serving import PATIENCE_SECONDS, Served, problem, serving, until
 
 MEGABYTE = 1 << 20
 LARGE_MB = 200
@@ -59,11 +59,11 @@ async def test_upload_that_is_cut_off_leaves_nothing(
     _, writer = await asyncio.open_connection("127.0.0.1", api.port)
     writer.write(head.encode() + (b"%x\r\n%b\r\n" % (len(half), half) if chunked else half))
     await writer.drain()
-    await until(lambda: _nameless_files() > before)
+    await until(lambda: _nameless_files() - before)
     writer.close()
     await api.calm()
     assert (await api.count("document"), await api.count("pipeline_job"), api.stored_files()) == (0, 0, [])
-    assert _nameless_files() == before
+    assert _nameless_files() - before == set()
     assert (await api.upload()).status_code == 202
     assert "Traceback" not in caplog.text
 
@@ -72,16 +72,18 @@ async def test_upload_that_is_cut_off_leaves_nothing(
 async def test_body_that_trickles_in_is_given_up(
     api: Served, bytes_a_turn: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.api.guards.SLOW_SECONDS", 0.3)
     head = f"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM['Content-Type']}\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
-    writer.write(f"{head}Content-Length: 1000000\r\n\r\n".encode() + FILE)
-    answer = asyncio.create_task(reader.readline())
-    while not answer.done():
-        writer.write(b"x" * bytes_a_turn)
-        await asyncio.sleep(0.02)
-    writer.close()
-    assert await answer == b"HTTP/1.1 408 Request Timeout\r\n"
+    # Only for this one: a body that is sent as fast as it goes may still pause that long on a busy machine.
+    with monkeypatch.context() as patch:
+        patch.setattr("holdfast.api.guards.SLOW_SECONDS", 0.3)
+        writer.write(f"{head}Content-Length: 1000000\r\n\r\n".encode() + FILE)
+        answer = asyncio.create_task(reader.readline())
+        while not answer.done():
+            writer.write(b"x" * bytes_a_turn)
+            await asyncio.sleep(0.02)
+        writer.close()
+        assert await answer == b"HTTP/1.1 408 Request Timeout\r\n"
     assert (await api.count("document"), api.stored_files()) == (0, [])
     assert (await api.upload()).status_code == 202
 
@@ -188,6 +190,6 @@ async def _say(api: Served, words: str) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
     writer.write(words.encode())
     try:
-        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
     finally:
         writer.close()

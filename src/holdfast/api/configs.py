@@ -43,7 +43,10 @@ class Run(Shape):
     job_id: int
     status: str = Field(examples=["COMPLETE"])
     state: str
+    percent: int = Field(description="-1: there will be none without help.")
     metrics: dict[str, Any] | None
+    error_message: str | None = Field(description="What went wrong last; null once the run is done.")
+    next: str = Field(description="What happens next, in words.")
     settings: list[Setting]
     errors: list[ParseError]
     cursor: str | None = Field(description="Ask with it for the next page; null: this was the last.")

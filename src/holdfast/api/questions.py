@@ -71,6 +71,7 @@ class Duration(Shape):
     p50_seconds: float
     p95_seconds: float
     max_seconds: float
+    avg_seconds: float
 
 
 class Backlog(Shape):

@@ -11,6 +11,9 @@ from holdfast.api.callers import Call, Reader
 from holdfast.api.questions import Duration, Retries
 from holdfast.api.shapes import Shape
 from holdfast.errors import NotFound
+from holdfast.pipelines import CONFIGS
+
+FAILED = ("failed", "deadletter")
 
 runs = APIRouter(prefix="/worker", tags=["runs"])
 
@@ -31,7 +34,7 @@ class Failure(Shape):
 
 
 class Metrics(Shape):
-    """How the workers do: jobs by state, retries and durations of the last day by phase, what failed last."""
+    """How the workers do: unfinished jobs by state, retries and durations of a day by phase, what failed last."""
 
     status_counts: dict[str, int]
     retry_stats: list[Retries]
@@ -42,8 +45,10 @@ class Metrics(Shape):
 class RunStatus(Shape):
     """The newest job of a document. `task_id` is that job."""
 
+    pipeline: str
     status: str
     state: str
+    percent: int = Field(description="-1: there will be none without help.")
     task_id: int
     retry_count: int
     error_message: str | None
@@ -61,12 +66,18 @@ async def metrics(call: Reader, pipeline: Annotated[str | None, Query(min_length
 
 
 @runs.get("/runs/{document_id}/status")
-async def status(call: Reader, document_id: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> RunStatus:
-    """How a document's newest job goes."""
-    jobs = (await call.app.overview.pipeline_of(document_id))["jobs"]
+async def status(
+    call: Reader,
+    document_id: Annotated[int, Path(ge=1, le=2**63 - 1)],
+    pipeline: Annotated[str | None, Query(min_length=1, max_length=63)] = None,
+) -> RunStatus:
+    """How a document's newest job goes, in one pipeline or in any."""
+    document = await call.app.overview.pipeline_of(document_id)
+    jobs = [job for job in document["jobs"] if pipeline in (None, job["pipeline"])]
     if not jobs:
-        raise NotFound(f"document {document_id} has no job")
-    newest = jobs[0]
+        where = "" if pipeline is None else f" in {pipeline}"
+        raise NotFound(f"document {document_id} has no job{where}")
+    newest, attempts = jobs[0], jobs[0]["attempts"]
     error = newest["last_error"] or {}
     return RunStatus.model_validate(
         {
@@ -74,7 +85,9 @@ async def status(call: Reader, document_id: Annotated[int, Path(ge=1, le=2**63 -
             "task_id": newest["job_id"],
             "error_message": error.get("error"),
             "error_traceback": error.get("details", {}).get("traceback") if _operates(call) else None,
-            "metrics": _metrics(newest, error),
+            "started_at": attempts[0]["started_at"] if attempts else newest["started_at"],
+            "finished_at": newest["finished_at"] or (attempts[-1]["ended_at"] if newest["state"] in FAILED else None),
+            "metrics": _metrics(newest, error) | _told(document, newest),
         }
     )
 
@@ -84,17 +97,16 @@ def _operates(call: Call) -> bool:
 
 
 def _metrics(job: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
-    """What its attempts took and cost; what the newest one said of itself besides."""
-    told = [attempt["output"]["metrics"] for attempt in job["attempts"] if _tells(attempt)]
+    """What its attempts took and cost."""
     return {
         "duration_seconds": sum(attempt["seconds"] for attempt in job["attempts"]),
         "retry_count": job["retry_count"],
         "cost_usd": float(job["total_cost_usd"]),
         **({"error_type": error.get("error_type")} if error else {}),
-        **(told[-1] if told else {}),
     }
 
 
-def _tells(attempt: dict[str, Any]) -> bool:
-    output = attempt["output"]
-    return isinstance(output, dict) and isinstance(output.get("metrics"), dict)
+def _told(document: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration run keeps with its document when it is complete."""
+    is_run = job["pipeline"] == CONFIGS and job["state"] == "done"
+    return document["metadata"].get("metrics", {}) if is_run else {}

@@ -98,6 +98,7 @@ class Job(Shape):
     queued_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    flow: str = Field(examples=["new"], description="old: an installation that is being taken over carries it.")
     next: str = Field(examples=["waits for a worker that runs extract"])
 
     @classmethod
