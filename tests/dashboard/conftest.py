@@ -1,9 +1,11 @@
-"""The dashboard as viewers meet it: `holdfast up` in a process of its own, and a real browser before it."""
+"""The dashboard as viewers meet it: `holdfast up` in a process of its own, and a real browser before it.
+
+The process is forked from one that has imported what it needs; tests/cli has it started as users start it.
+"""
 
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,10 +16,12 @@ from playwright.async_api import Browser, Page
 
 from holdfast.app import App, open_app
 from holdfast.settings import Settings
+from holdfast.testing import KEY, StandIn
+from holdfast.testing.answering import DIMENSION
 from tests.conftest import RUN_HOME
 from tests.dashboard.chromium import browsing, find_chromium, looking
 
-END_SECONDS = 20
+END_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +34,13 @@ class Dashboard:
 
 
 @asynccontextmanager
-async def dashboard_of(dsn: str, home: Path, command: str = "up", **variables: str) -> AsyncIterator[Dashboard]:
+async def dashboard_of(
+    program: Path, dsn: str, home: Path, command: str = "up", **variables: str
+) -> AsyncIterator[Dashboard]:
     """Serve the dashboard, with a worker (`up`) or without one (`serve`), until the block ends."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "holdfast.cli", command, "--port", "0"),
+        *(program, command, "--port", "0"),
         env={**plain, "HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(home), **variables},
         cwd=home,
         stderr=asyncio.subprocess.PIPE,
@@ -55,10 +61,20 @@ async def dashboard_of(dsn: str, home: Path, command: str = "up", **variables: s
         await listening
 
 
+def embedding_by(provider: StandIn) -> dict[str, str]:
+    """The variables with which documents are embedded by this provider."""
+    return {
+        "HOLDFAST_EMBEDDER": "openai",
+        "HOLDFAST_EMBEDDER_BASE_URL": provider.base_url,
+        "HOLDFAST_EMBEDDER_API_KEY": KEY,
+        "HOLDFAST_EMBEDDER_DIMENSION": str(DIMENSION),
+    }
+
+
 @pytest.fixture
-async def dashboard(dsn: str, tmp_path: Path) -> AsyncIterator[Dashboard]:
+async def dashboard(ready_holdfast: Path, dsn: str, tmp_path: Path) -> AsyncIterator[Dashboard]:
     """With a worker beside it."""
-    async with dashboard_of(dsn, tmp_path) as served:
+    async with dashboard_of(ready_holdfast, dsn, tmp_path) as served:
         yield served
 
 

@@ -11,10 +11,9 @@ from playwright.async_api import Browser, Page, expect
 from holdfast.dashboard.failures.causes import causes
 from holdfast.dashboard.failures.offenders import documents
 from holdfast.engine.overview import Row
-from holdfast.testing import KEY, StandIn, refusal
-from holdfast.testing.answering import DIMENSION
+from holdfast.testing import StandIn, refusal
 from tests.dashboard.chromium import looking
-from tests.dashboard.conftest import Dashboard, dashboard_of
+from tests.dashboard.conftest import Dashboard, dashboard_of, embedding_by
 from tests.dashboard.sending import upload
 
 OUTAGE = [refusal(503, message="we are down")] * 500
@@ -27,15 +26,9 @@ async def provider() -> AsyncIterator[StandIn]:
 
 
 @pytest.fixture
-async def dependent(dsn: str, tmp_path: Path, provider: StandIn) -> AsyncIterator[Dashboard]:
+async def dependent(ready_holdfast: Path, dsn: str, tmp_path: Path, provider: StandIn) -> AsyncIterator[Dashboard]:
     """A dashboard whose documents need the provider to be embedded."""
-    variables = {
-        "HOLDFAST_EMBEDDER": "openai",
-        "HOLDFAST_EMBEDDER_BASE_URL": provider.base_url,
-        "HOLDFAST_EMBEDDER_API_KEY": KEY,
-        "HOLDFAST_EMBEDDER_DIMENSION": str(DIMENSION),
-    }
-    async with dashboard_of(dsn, tmp_path, **variables) as served:
+    async with dashboard_of(ready_holdfast, dsn, tmp_path, **embedding_by(provider)) as served:
         yield served
 
 

@@ -1,11 +1,13 @@
 """Flow: where documents are on their way, at one look, without a reload."""
 
+from datetime import UTC, datetime
+
 import httpx2
 from playwright.async_api import Browser, Page, expect
 
 from tests.dashboard.chromium import PHONE, looking
 from tests.dashboard.conftest import Dashboard
-from tests.dashboard.sending import upload
+from tests.dashboard.sending import PATIENCE_SECONDS, upload
 
 
 async def test_an_upload_goes_through_every_phase_while_the_page_is_open(dashboard: Dashboard, page: Page) -> None:
@@ -45,12 +47,14 @@ async def test_a_phone_shows_it_without_scrolling_sideways(dashboard: Dashboard,
 
 
 async def test_letters_lead_from_page_to_page_and_an_unknown_one_says_so(dashboard: Dashboard, page: Page) -> None:
+    # Both within a second, by the page's own clock, however slow the fingers are.
+    await page.clock.set_fixed_time(datetime.now(UTC))
     await page.goto("/")
     await page.keyboard.press("g")
     await page.keyboard.press("j")
     await page.wait_for_url("**/jobs")
 
-    async with httpx2.AsyncClient(base_url=dashboard.url) as client:
+    async with httpx2.AsyncClient(base_url=dashboard.url, timeout=PATIENCE_SECONDS) as client:
         answer = await client.get("/nowhere")
     assert answer.status_code == 404
     assert "There is no such page" in answer.text

@@ -46,6 +46,7 @@ def _job(**facts: Any) -> dict[str, Any]:
         "submitted_at": NOW,
         "queued_at": NOW,
         "finished_at": None,
+        "flow": "new",
         "next": "retries extract at 2026-03-01T12:05:00Z",
         "document": {"document_id": 3, "deleted_at": None, "duplicate_of": None, "source_location": EVIL},
         "attempts": [
@@ -54,6 +55,14 @@ def _job(**facts: Any) -> dict[str, Any]:
         ],
     }
     return {**job, **facts}
+
+
+def test_cost_that_nobody_could_tell_is_drawn_as_the_least_it_can_be() -> None:
+    lost = _attempt("extract", 2, began=61, seconds=4, outcome="lost", cost_usd=Decimal("0.25"))
+    lost["error"] = {"error": "its worker died", "details": {"cost_is_known": False}}
+    job = _job(attempts=[lost])
+    assert "at least $0.5" in head(job, may_act=False)
+    assert "≥ $0.25" in timeline(job, PHASES, may_act=False, tracebacks=False)
 
 
 def _attempt(phase: str, token: int, *, began: int, seconds: int, **facts: Any) -> dict[str, Any]:
@@ -72,6 +81,14 @@ def _attempt(phase: str, token: int, *, began: int, seconds: int, **facts: Any) 
         "error": {"error": error, "details": {"traceback": "File secret.py"}} if error else None,
         **facts,
     }
+
+
+def test_job_of_the_old_flow_says_who_carries_it_and_offers_no_act_on_it() -> None:
+    drawn = head(_job(flow="old", state="held"), may_act=True)
+
+    assert "<dt>Carried by</dt><dd>the old installation</dd>" in drawn
+    assert drawn.count("the old installation carries it") == len(("Retry", "Cancel", "Reset"))
+    assert "Carried by" not in head(_job(), may_act=True)
 
 
 def test_whatever_a_document_says_is_drawn_as_text() -> None:

@@ -46,9 +46,11 @@ async def test_an_upload_is_followed_from_its_phases_to_its_removal(dashboard: D
     await expect(page.locator(".head")).to_contain_text("This document was deleted")
 
 
-async def test_each_key_sees_and_does_what_it_may(dsn: str, tmp_path: Path, browser: Browser) -> None:
+async def test_each_key_sees_and_does_what_it_may(
+    ready_holdfast: Path, dsn: str, tmp_path: Path, browser: Browser
+) -> None:
     names = {"writer": (Scope.WRITE, "acme"), "reader": (Scope.READ, "acme"), "stranger": (Scope.ADMIN, "other")}
-    async with _guarded(dsn, tmp_path, **names) as (dashboard, keys):
+    async with _guarded(ready_holdfast, dsn, tmp_path, **names) as (dashboard, keys):
         (job,) = await _failed(dashboard.app, 1, name="<script>alert(1)</script>.pdf")
 
         async with _entered(browser, dashboard, keys["stranger"]) as page:
@@ -78,25 +80,27 @@ async def test_each_key_sees_and_does_what_it_may(dsn: str, tmp_path: Path, brow
         assert acts == [("retry", "key 1 (writer)")]
 
 
-async def test_many_are_paged_filtered_and_mended_at_once(dsn: str, tmp_path: Path, browser: Browser) -> None:
-    async with dashboard_of(dsn, tmp_path, "serve") as dashboard:
+async def test_many_are_paged_filtered_and_mended_at_once(
+    ready_holdfast: Path, dsn: str, tmp_path: Path, browser: Browser
+) -> None:
+    async with dashboard_of(ready_holdfast, dsn, tmp_path, "serve") as dashboard:
         failed = await _failed(dashboard.app, 3, name="torn.pdf")
         await _submit(dashboard.app, MANY, name="fine.pdf")
         async with looking(browser, dashboard.url) as page:
             rows = page.locator("table.jobs tbody tr")
             await page.goto("/jobs?organisation=acme")
+            await expect(rows.first).to_be_visible()
             seen = await _names(page)
             while await page.get_by_role("link", name="Older").count():
-                await page.get_by_role("link", name="Older").click()
-                await page.wait_for_url(re.compile("cursor="))
+                await _follow(page, "Older")
                 await expect(rows.first).to_be_visible()
                 seen += await _names(page)
             assert sorted(seen) == ["fine.pdf"] * MANY + ["torn.pdf"] * 3
 
-            await page.get_by_role("link", name="Newest").click()
+            await _follow(page, "Newest")
             await page.get_by_label("Name or number").fill("torn")
             await expect(rows).to_have_count(3)
-            assert "text=torn" in page.url
+            await page.wait_for_url(re.compile("text=torn"))
             await page.get_by_label(f"Tick job {failed[0]}").check()
             await page.get_by_role("button", name="Cancel").click()
             await page.get_by_role("button", name="Cancel 1 job").click()
@@ -120,14 +124,16 @@ async def test_many_are_paged_filtered_and_mended_at_once(dsn: str, tmp_path: Pa
 
 
 @asynccontextmanager
-async def _guarded(dsn: str, home: Path, **names: tuple[Scope, str]) -> AsyncIterator[tuple[Dashboard, dict[str, str]]]:
+async def _guarded(
+    program: Path, dsn: str, home: Path, **names: tuple[Scope, str]
+) -> AsyncIterator[tuple[Dashboard, dict[str, str]]]:
     """A dashboard that asks for keys, and the keys by their names: each with its scope and organisation."""
     async with open_app(Settings(database_url=dsn, home=home)) as app:
         keys = {
             name: (await app.keys.create(name, scope=scope, organisation=organisation, actor="test")).secret
             for name, (scope, organisation) in names.items()
         }
-    async with dashboard_of(dsn, home, "serve") as dashboard:
+    async with dashboard_of(program, dsn, home, "serve") as dashboard:
         yield dashboard, keys
 
 
@@ -151,6 +157,13 @@ async def _failed(app: App, number: int, *, name: str) -> list[int]:
     await scenario.register_worker(WORKER)
     await scenario.fail(await scenario.claim("store", number), CorruptInput("<b>torn</b>"))
     return jobs
+
+
+async def _follow(page: Page, link: str) -> None:
+    """Go where it leads; comes back when the other page is there."""
+    here = page.url
+    await page.get_by_role("link", name=link).click()
+    await page.wait_for_url(lambda url: url != here)
 
 
 async def _names(page: Page) -> list[str]:

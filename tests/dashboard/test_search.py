@@ -1,5 +1,8 @@
 """Search: passages that answer a question, where each stands, and what they speak of."""
 
+from pathlib import Path
+
+import httpx2
 from playwright.async_api import Page, expect
 
 from holdfast.dashboard.markup import join
@@ -9,8 +12,9 @@ from holdfast.dashboard.searching.surroundings import LONGEST_NAME, picture
 from holdfast.graph.neighbourhood import Neighbour, Spoken
 from holdfast.search.hit import Found, Hit, Why
 from holdfast.standard import Place
-from tests.dashboard.conftest import Dashboard
-from tests.dashboard.sending import finished, upload
+from holdfast.testing import HANG, StandIn
+from tests.dashboard.conftest import Dashboard, dashboard_of, embedding_by
+from tests.dashboard.sending import PATIENCE_SECONDS, finished, upload
 
 GATE = """# The tidal gate
 
@@ -30,9 +34,10 @@ async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashb
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/search?q=when+does+the+tidal+gate+open")
     best = page.locator(".passages > li").first
-    await expect(best.get_by_role("link", name="gate.md")).to_be_visible()
+    await expect(best.get_by_role("link", name="The tidal gate")).to_be_visible()
     await expect(best.locator("mark").first).to_have_text("tidal")
     await expect(best.locator(".why")).to_contain_text("found by words #1 (tidal, gate, open) and meaning #1")
+    await expect(best.locator(".why")).to_contain_text("gate.md, from ")
     await expect(page.locator("aside").get_by_text("Mira Olsen").first).to_be_visible()
 
     await page.get_by_label("Source name").fill("bread.md")
@@ -48,6 +53,22 @@ async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashb
     await expect(page.get_by_text("Nothing of acme answers this.")).to_be_visible()
     await page.goto("/documents/404404")
     await expect(page.get_by_role("alert")).to_contain_text("there is no document 404404")
+
+
+async def test_words_answer_on_the_page_while_the_embedder_is_silent(
+    ready_holdfast: Path, dsn: str, tmp_path: Path
+) -> None:
+    async with (
+        StandIn() as provider,
+        dashboard_of(ready_holdfast, dsn, tmp_path, **embedding_by(provider)) as dashboard,
+        httpx2.AsyncClient(base_url=dashboard.url, timeout=PATIENCE_SECONDS) as client,
+    ):
+        await finished(dashboard, await upload(dashboard, "gate.md", GATE))
+        provider.refuses = lambda _: HANG
+        answer = await client.get("/search?q=tidal+gate")
+    assert answer.status_code == 200
+    assert "found by words alone: the embedder did not answer within 5 seconds" in answer.text
+    assert "Mira Olsen opens" in answer.text
 
 
 def test_what_a_document_calls_itself_is_shown_as_text() -> None:

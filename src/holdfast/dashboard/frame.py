@@ -21,12 +21,19 @@ PAGES = {
 }
 FOR_OPERATORS = frozenset({"/money", "/health"})
 RECHECK_SECONDS = 5.0
+# A page asks several questions, and each may take what the database or an embedder is granted.
+BUILD_SECONDS = 60.0
 HEAD = """
 <link rel="stylesheet" href="/dashboard/holdfast.css">
 <script src="/dashboard/holdfast.js"></script>
 """
 SKIP = tag("a", "Skip to the content", class_="skip", href="#content")
 BRAND = tag("a", tag("img", src="/dashboard/holdfast.svg", alt=""), "Holdfast", class_="brand", href="/")
+
+
+def page(path: str, *, title: str | None = None) -> ui.page:
+    """Declares what stands at a path. The toolkit alone would give a page up after three seconds."""
+    return ui.page(path, title=title, response_timeout=BUILD_SECONDS)
 
 
 @contextmanager

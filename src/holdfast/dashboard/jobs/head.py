@@ -8,9 +8,11 @@ from holdfast.dashboard.markup import Content, tag
 from holdfast.dashboard.viewer import MAY_ONLY_LOOK
 from holdfast.dashboard.words import badge, count, moment, money, next_step
 from holdfast.engine.control import CANCEL, RESET, RETRY, Act
+from holdfast.engine.cost import cost_is_open
 from holdfast.engine.overview import Row
 
 FAR_BACK = 10_000
+OLD_FLOW = "the old installation"
 
 
 def head(job: Row, *, may_act: bool) -> Markup:
@@ -39,6 +41,8 @@ def why_not(job: Row, act: Act, *, may_act: bool) -> str | None:
         return MAY_ONLY_LOOK
     if job["document"]["deleted_at"] is not None:
         return "its document was deleted"
+    if job["flow"] == "old":
+        return f"{OLD_FLOW} carries it"
     return None if job["state"] in act.states else f"a job that is {job['state']} cannot be {_DONE[act.name]}"
 
 
@@ -61,11 +65,14 @@ def _facts(job: Row) -> list[tuple[str, Content]]:
     ]
     if job["state"] != "done":  # then it is in no phase any more
         facts.insert(2, ("Phase", job["phase"]))
+    if job["flow"] == "old":
+        facts.append(("Carried by", OLD_FLOW))
     if job["finished_at"]:
         facts.append(("Ended", moment(job["finished_at"])))
     if job["queue_position"] is not None:
         facts.append(("In the queue", _place(job["queue_position"])))
-    facts.append(("Cost", money(job["total_cost_usd"])))
+    at_least = "at least " if any(cost_is_open(attempt["error"]) for attempt in job["attempts"]) else ""
+    facts.append(("Cost", f"{at_least}{money(job['total_cost_usd'])}"))
     if job["retry_count"]:
         facts.append(("Retries", f"{job['retry_count']} of {job['max_retries']}"))
     if job["crash_count"]:

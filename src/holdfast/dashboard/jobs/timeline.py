@@ -10,6 +10,7 @@ from holdfast.dashboard.markup import tag
 from holdfast.dashboard.tables import folded
 from holdfast.dashboard.words import badge, duration, moment, money
 from holdfast.engine.control import RETRY
+from holdfast.engine.cost import cost_is_open
 from holdfast.engine.overview import Row
 
 WORTH_TELLING_SECONDS = 1.0
@@ -66,7 +67,8 @@ def _attempt(attempt: Row, waited: timedelta | None, longest: float, *, tracebac
     width = max(1.0, 100 * attempt["seconds"] / longest) if longest else 1.0
     bad = attempt["outcome"] in ("failed", "timeout", "lost")
     bar = tag("span", tag("i", style=f"width:{width:.1f}%", class_="bad" if bad else None), class_="bar-track")
-    figures = (duration(attempt["seconds"]), money(attempt["cost_usd"]))
+    at_least = "≥ " if cost_is_open(attempt["error"]) else ""
+    figures = (duration(attempt["seconds"]), f"{at_least}{money(attempt['cost_usd'])}")
     told = [
         badge(attempt["outcome"]),
         tag("span", _which(attempt), class_="faint"),

@@ -4,12 +4,12 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse
 from nicegui import ui
 
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.viewer import Viewer, viewer_of
 from holdfast.errors import HoldfastError, NotFound
 
 
-@ui.page("/documents/{document_id}")
+@page("/documents/{document_id}")
 async def document(request: Request, document_id: int) -> RedirectResponse | None:
     """A redirect, or the reason why there is nothing to see."""
     try:

@@ -10,7 +10,7 @@ from nicegui import ui
 from holdfast.dashboard.asking import confirmed, outcome, told
 from holdfast.dashboard.failures.causes import FIRST_JOBS, causes
 from holdfast.dashboard.failures.offenders import documents, platforms, recovery, repeaters
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import join, tag
 from holdfast.dashboard.periods import chosen, periods
@@ -29,7 +29,7 @@ SEEN_ON_THE_PAGE = "seen on the page of failures"
 Act: TypeAlias = Callable[[Control, Selection], Awaitable[Tally]]
 
 
-@ui.page("/failures", title="Failures · Holdfast")
+@page("/failures", title="Failures · Holdfast")
 async def failures(request: Request, days: int = 7) -> None:
     """The page."""
     with framed(request, "/failures") as viewer:

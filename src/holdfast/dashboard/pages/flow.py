@@ -6,9 +6,8 @@ from typing import TypeAlias
 
 from fastapi import Request
 from markupsafe import Markup
-from nicegui import ui
 
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import Content, join, link, tag
 from holdfast.dashboard.sparkline import sparkline
@@ -23,7 +22,7 @@ NOTHING_LATELY = ([0] * (WINDOW_SECONDS // BUCKET_SECONDS),) * 2
 Curves: TypeAlias = dict[tuple[str, str], tuple[list[int], list[int]]]
 
 
-@ui.page("/", title="Flow · Holdfast")
+@page("/", title="Flow · Holdfast")
 async def flow(request: Request) -> None:
     """The page."""
     with framed(request, "/") as viewer:

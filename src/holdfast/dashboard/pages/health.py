@@ -2,10 +2,9 @@
 
 from fastapi import Request
 from markupsafe import Markup
-from nicegui import ui
 
 from holdfast.dashboard.asking import confirmed, told
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.health.doctor import Doctor
 from holdfast.dashboard.health.running import backlog, stuck, workers
 from holdfast.dashboard.health.upkeep import audit, database, policies
@@ -19,7 +18,7 @@ SLOW_SECONDS = 10.0
 AUDIT_ENTRIES = 30
 
 
-@ui.page("/health", title="Health · Holdfast")
+@page("/health", title="Health · Holdfast")
 async def health(request: Request) -> None:
     """The page."""
     with framed(request, "/health") as viewer:

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from holdfast.api.jobs import Id
 from holdfast.dashboard.asking import told
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.jobs.acts import act_on_many, delete_document, retry_from
 from holdfast.dashboard.jobs.content import files_markup, passages_markup
 from holdfast.dashboard.jobs.family import acts_markup, family, warnings_markup
@@ -30,7 +30,7 @@ SLOW_SECONDS = 5.0
 T = TypeVar("T")
 
 
-@ui.page("/jobs/{job_id}")
+@page("/jobs/{job_id}")
 async def job(request: Request, job_id: Id, passage: int = 0) -> None:
     """The page."""
     ui.page_title(f"Job {job_id} · Holdfast")

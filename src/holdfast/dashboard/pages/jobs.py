@@ -6,7 +6,7 @@ from nicegui import ui
 
 from holdfast.dashboard.acts import act_button, unless
 from holdfast.dashboard.asking import told
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.jobs.acts import act_on_many
 from holdfast.dashboard.jobs.filters import put_up_filters
 from holdfast.dashboard.jobs.narrowing import Narrowing
@@ -23,7 +23,7 @@ PAGE_JOBS = 50
 REFRESH_SECONDS = 3.0
 
 
-@ui.page("/jobs", title="Jobs · Holdfast")
+@page("/jobs", title="Jobs · Holdfast")
 async def jobs(request: Request) -> None:
     """The page."""
     with framed(request, "/jobs") as viewer:
@@ -62,14 +62,14 @@ class _Look:
 
     async def _drawn(self) -> Markup:
         try:
-            page = await self._viewer.app.overview.jobs(
+            listed = await self._viewer.app.overview.jobs(
                 limit=PAGE_JOBS, cursor=self.narrowing.cursor, **self.narrowing.filter()
             )
         except UsageError as error:
             return tag("p", str(error), class_="problem", role="alert")
-        self._on_page = {job["job_id"] for job in page["jobs"]}
+        self._on_page = {job["job_id"] for job in listed["jobs"]}
         self._ticked &= self._on_page
-        return join([self._acts(page["jobs"]), self._list(page["jobs"]), _ways(self.narrowing, page["cursor"])])
+        return join([self._acts(listed["jobs"]), self._list(listed["jobs"]), _ways(self.narrowing, listed["cursor"])])
 
     def _list(self, found: list[Row]) -> Markup:
         if found:

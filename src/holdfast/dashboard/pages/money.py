@@ -8,7 +8,7 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.dashboard.asking import confirmed, told
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.live import Panel
 from holdfast.dashboard.markup import join, tag
 from holdfast.dashboard.money.accounts import budgets, holds, refusals, saved, scope, spent_by
@@ -24,7 +24,7 @@ CHOICES = (7, 14, 30)
 FRESH_SECONDS = 5.0
 
 
-@ui.page("/money", title="Money · Holdfast")
+@page("/money", title="Money · Holdfast")
 async def money(request: Request, days: int = 14) -> None:
     """The page."""
     with framed(request, "/money") as viewer:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.api.problems import Refused
-from holdfast.dashboard.frame import framed
+from holdfast.dashboard.frame import framed, page
 from holdfast.dashboard.markup import Content, join, tag
 from holdfast.dashboard.searching.passages import passages
 from holdfast.dashboard.searching.surroundings import surroundings
@@ -42,7 +42,7 @@ class Asked:
         return f"/search?{urlencode({name: value for name, value in said.items() if value})}"
 
 
-@ui.page("/search", title="Search · Holdfast")
+@page("/search", title="Search · Holdfast")
 async def search(
     request: Request, q: str = "", organisation: str = "", platform: str = "", name: str = "", meta: str = ""
 ) -> None:

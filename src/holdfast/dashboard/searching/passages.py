@@ -39,7 +39,7 @@ def _passage(hit: Hit) -> Markup:
         ),
         tag("p", hit.context, class_="context") if _says_more(hit) else None,
         tag("blockquote", highlighted(hit.text, hit.highlights)),
-        tag("p", f"score {hit.score:.2f} · {_why(hit.why)} · from {hit.source_platform}", class_="why"),
+        tag("p", f"score {hit.score:.2f} · {_why(hit.why)} · {_source(hit)}", class_="why"),
         class_="card",
     )
 
@@ -47,6 +47,11 @@ def _passage(hit: Hit) -> Markup:
 def _says_more(hit: Hit) -> bool:
     """Whether the context is more than the title and the headings, which are shown anyway."""
     return hit.context not in ("", hit.title, PATH_MARK.join(hit.place.heading))
+
+
+def _source(hit: Hit) -> str:
+    named = "" if hit.source_name == hit.title else f"{hit.source_name}, "
+    return f"{named}from {hit.source_platform}"
 
 
 def _why(why: Why) -> str:
