@@ -7,17 +7,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import holdfast
 from holdfast.access.keys import Keys
-from holdfast.artifacts.checks import BrokenArtifact, missing_artifacts
+from holdfast.artifacts.checks import artifact_findings, missing_artifacts
 from holdfast.artifacts.document_file import DocumentFile, file_of
 from holdfast.artifacts.retention import remove_unused
 from holdfast.configs.questions import Configs
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
-from holdfast.db.migrations import Applied, migrate, pending
 from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
 from holdfast.engine import events
 from holdfast.engine.answer import Answer, deliver
@@ -37,23 +34,24 @@ from holdfast.notices.delivery import Outcome
 from holdfast.notices.incidents import Incidents
 from holdfast.notices.receivers import Receivers
 from holdfast.providers.answers import remove_old_answers
+from holdfast.providers.pricing import assumptions
 from holdfast.publish.removal import Receipt, delete_document, purge_superseded
 from holdfast.readings.reading import Reading, reading_of
+from holdfast.schema import make_ready
 from holdfast.search.hit import Hit
 from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
 from holdfast.search.passages import Passage, passages_of
 from holdfast.search.search import Search
 from holdfast.settings import Settings
 from holdfast.stories.reading import EntityCount, StoredStory, story_entities, story_of
+from holdfast.takeover.desk import Desk, takeovers
 from holdfast.tracing.collector import traced
 
 if TYPE_CHECKING:
     from holdfast.assembly import Assembly
 
-FUNCTIONS = Path(holdfast.__file__).parent
 # A worker claims, renews, sweeps and settles at the same time; with fewer connections these wait for each other.
 FEWEST_WORKER_CONNECTIONS = 4
-SHOWN_IDS = 20
 CLEAN_SECONDS = 3600.0
 
 
@@ -160,6 +158,11 @@ class App:
         return await warnings_of(self.database, document_ids)
 
     @property
+    def doubts(self) -> list[str]:
+        """What an operator should know about the settings."""
+        return [str(one) for one in assumptions(self.settings)]
+
+    @property
     def configs(self) -> Configs:
         """What configuration archives hold."""
         return Configs(self.database)
@@ -215,10 +218,25 @@ class App:
             except HoldfastError as error:
                 events.not_cleaned(error)
 
+    def takeover(self, actor: str) -> Desk:
+        """What takes over tables of older installations, audited under this name."""
+        return Desk(
+            database=self.database,
+            settings=self.settings,
+            actor=actor,
+            declared=lambda: self.pipelines,
+            files_below=lambda folder: self.assembly.old_files(folder),
+            delete=lambda document_id: self.delete(document_id, actor=actor),
+        )
+
+    async def takeovers(self) -> list[dict[str, Any]]:
+        """Every takeover, the newest first, with how many rows are in which flow."""
+        return await takeovers(self.database)
+
     async def examine(self, *, deep: bool = False) -> list[Finding]:
         """Prove the invariants; what comes back does not hold. `deep` reads every artifact of finished documents."""
         broken = await missing_artifacts(self.database, self.assembly.store, deep=deep)
-        return [*await examine(self.database), *_artifact_findings(broken)]
+        return [*await examine(self.database), *artifact_findings(broken)]
 
     async def repair(self, actor: str) -> list[Repair]:
         """Mend what can be mended at any time, audited under this name."""
@@ -249,6 +267,8 @@ class App:
         grace_seconds: float = 30.0,
     ) -> Worker:
         """A worker for the configured pipelines. A name that fits none of them raises NotFound."""
+        for doubt in self.doubts:
+            events.settings_doubtful(doubt)
         only_pipelines = tuple(only_pipelines)
         self.assembly.check_offered(*only_pipelines)
         pipelines = self.pipelines
@@ -262,7 +282,7 @@ class App:
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """Connect to a database that is ready for use; only the embedded one is migrated on the way."""
     async with connect(settings) as database, AsyncExitStack() as resources:
-        await _make_ready(database, settings)
+        await make_ready(database, settings)
         yield App(settings, database, resources)
 
 
@@ -278,53 +298,11 @@ async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
         connect(settings, command_seconds=min(settings.lease_seconds, COMMAND_SECONDS)) as database,
         AsyncExitStack() as resources,
     ):
-        await _make_ready(database, settings)
+        await make_ready(database, settings)
         app = App(settings, database, resources)
         await resources.enter_async_context(app.assembly.children)
         await resources.enter_async_context(traced(database))
         yield app
-
-
-async def migrate_database(settings: Settings) -> list[Applied]:
-    """Bring the configured database up to date and say what that took."""
-    async with connect(settings) as database:
-        return await migrate(database, functions=FUNCTIONS)
-
-
-async def pending_migrations(settings: Settings) -> list[Applied]:
-    """What `migrate_database` would apply."""
-    async with connect(settings) as database:
-        return await pending(database, functions=FUNCTIONS)
-
-
-async def _make_ready(database: Database, settings: Settings) -> None:
-    if settings.database_url is None:
-        await migrate(database, functions=FUNCTIONS)
-        return
-    missing = await pending(database, functions=FUNCTIONS)
-    if missing:
-        names = ", ".join(applied.name for applied in missing)
-        raise DatabaseUnusable(f"the database is not migrated (missing: {names}): run `holdfast migrate`")
-
-
-def _artifact_findings(broken: list[BrokenArtifact]) -> list[Finding]:
-    if not broken:
-        return []
-    first = broken[0]
-    documents = tuple(dict.fromkeys(one.document_id for one in broken))
-    return [
-        Finding(
-            check="artifacts",
-            invariant="I16",
-            title="an artifact that a finished document needs is missing or damaged",
-            subject="document",
-            count=len(documents),
-            ids=documents[:SHOWN_IDS],
-            explanation=f"the {first.kind} {first.hash} of document {first.document_id} is {first.problem}",
-            mend="restore it from a backup of the store, or delete the document and ingest it again",
-            repairable=False,
-        )
-    ]
 
 
 def _with_concurrency(pipeline: Pipeline, concurrency: int) -> Pipeline:

@@ -21,6 +21,7 @@ from holdfast.engine.isolated_children import Children
 from holdfast.engine.isolation import Limits
 from holdfast.engine.pipeline import Pipeline
 from holdfast.errors import InvalidInput
+from holdfast.extract.page import PageWords
 from holdfast.extract.phase import Extract, ExtractLimits
 from holdfast.extract.recordings import Recordings
 from holdfast.graph.adding import AddToGraph
@@ -30,6 +31,7 @@ from holdfast.graph.mentions import MentionExtractor
 from holdfast.intake.fetching import Fetcher
 from holdfast.intake.intake import Intake
 from holdfast.intake.media_type import sniff_stream
+from holdfast.intake.old_files import OldFiles
 from holdfast.intake.phase import Store
 from holdfast.network.addresses import Guard
 from holdfast.network.pinned import PinnedClient
@@ -58,8 +60,8 @@ from holdfast.providers.light import LightEmbedder
 from holdfast.providers.openai_embedder import EmbeddingModel, OpenAIEmbedder
 from holdfast.providers.openai_model import ChatModel, OpenAIModel
 from holdfast.providers.openai_transcriber import OpenAITranscriber, TranscriptionModel
+from holdfast.providers.pricing import USUAL_TRANSCRIBERS, chat_prices, embedding_prices, usd_per_minute
 from holdfast.providers.transcriber import Transcriber
-from holdfast.providers.usage import Prices
 from holdfast.providers.whisper import WhisperTranscriber
 from holdfast.publish.phase import Publish
 from holdfast.readings.phase import Generate
@@ -112,7 +114,8 @@ class Assembly:
         raise InvalidInput(f'the settings describe no embedder "{name}": name one of {names}')
 
     def _light_embedder(self) -> Embedder:
-        return Gathering(LightEmbedder(), at_once=2)
+        # What of it holds the interpreter's lock lets no more than these run side by side.
+        return Gathering(LightEmbedder(), at_once=min(_cores(), 8))
 
     def _remote_embedder(self) -> Embedder:
         settings = self._settings
@@ -120,7 +123,7 @@ class Assembly:
             settings.embedder_model,
             settings.embedder_dimension,
             shortens=settings.embedder_shortens,
-            prices=Prices(settings.embedder_usd_per_million_tokens),
+            prices=embedding_prices(settings, settings.embedder_model),
         )
         api = self._api("embedder", settings.embedder_base_url, settings.embedder_api_key)
         return Gathering(OpenAIEmbedder(api, model), at_once=4)
@@ -134,12 +137,12 @@ class Assembly:
             case "openai":
                 endpoint = _endpoint("transcriber", settings.transcriber_base_url or _OPENAI_URL, key)
                 api = self._kept(HttpApi(replace(endpoint, seconds=_TRANSCRIPTION_SECONDS)))
-                name = settings.transcriber_model or "whisper-1"
-                return OpenAITranscriber(api, TranscriptionModel(name, settings.transcriber_usd_per_minute))
+                name = settings.transcriber_model or USUAL_TRANSCRIBERS["openai"]
+                return OpenAITranscriber(api, TranscriptionModel(name, usd_per_minute(settings, name)))
             case "deepgram":
                 endpoint = _endpoint("transcriber", settings.transcriber_base_url or _DEEPGRAM_URL, key)
-                name = settings.transcriber_model or "nova-3"
-                model = DeepgramModel(name, settings.transcriber_usd_per_minute)
+                name = settings.transcriber_model or USUAL_TRANSCRIBERS["deepgram"]
+                model = DeepgramModel(name, usd_per_minute(settings, name))
                 api = self._kept(deepgram_api(replace(endpoint, seconds=_TRANSCRIPTION_SECONDS)))
                 return DeepgramTranscriber(api, model)
             case "whisper":
@@ -162,11 +165,7 @@ class Assembly:
         settings = self._settings
         if settings.llm_base_url is None or settings.llm_model is None:
             return None
-        prices = Prices(
-            settings.llm_usd_per_million_input_tokens,
-            settings.llm_usd_per_million_output_tokens,
-            settings.llm_usd_per_million_cached_tokens,
-        )
+        prices = chat_prices(settings, settings.llm_model)
         endpoint = _endpoint("language model", settings.llm_base_url, settings.llm_api_key)
         api = self._kept(HttpApi(replace(endpoint, seconds=seconds)))
         return OpenAIModel(api, ChatModel(settings.llm_model, prices, settings.llm_tokens_field))
@@ -203,7 +202,8 @@ class Assembly:
         if model is None or writer is None:
             return ()
         settings, answers = self._settings, Answers(self._database)
-        enrich = Enrich(self.store, model, answers, estimate_usd=settings.stories_estimate_usd)
+        page = PageWords(self.store, self.children)
+        enrich = Enrich(self.store, model, answers, page=page, estimate_usd=settings.stories_estimate_usd)
         return (
             stories(enrich, daily_limit_usd=settings.stories_daily_usd),
             readings(Generate(self.store, writer, answers)),
@@ -249,6 +249,10 @@ class Assembly:
             graph_model=graph.provider if graph else None,
             extracting=_cores(),
         )
+
+    def old_files(self, folder: Path) -> OldFiles:
+        """The files of an installation that is taken over."""
+        return OldFiles(self.store, folder, most_bytes=self._most_bytes)
 
     @cached_property
     def deliverer(self) -> Deliverer:

@@ -32,6 +32,9 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import ClassVar
 
+OPERATOR_MENDS: Mapping[str, object] = {"operator_mends": True}
+"""Among the details of an error that looks like the file's fault, and goes away with a setting or an extra."""
+
 
 class Category(StrEnum):
     """The kind of a failure. How patient to be with each is a policy row, never a rule in code."""
@@ -170,7 +173,7 @@ class TooLarge(PhaseError):
 
 
 class UnsafeArchive(PhaseError):
-    """The archive tries to reach outside itself or to exhaust its reader."""
+    """An archive reaches outside itself, or a file of any kind unfolds without end."""
 
     category = Category.UNSAFE_ARCHIVE
 

@@ -95,7 +95,7 @@ def documents(rooms: Rooms, dealings: Dealings) -> Pipeline:
                 working="chunking",
                 done="chunks_stored",
                 component="chunking",
-                limit_seconds=minutes(30),
+                limit_seconds=minutes(60),
                 concurrency=4,
                 provider=dealings.context_model,
                 paid=dealings.context_model is not None,

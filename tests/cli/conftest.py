@@ -1,4 +1,7 @@
-"""The real command line, run as a process of its own."""
+"""The real command line, run as a process of its own: forked from one that has imported it, where it answers and ends.
+
+What stays until it is told to end is started as users start it, and so is what a test calls without these fixtures.
+"""
 
 import json
 import os
@@ -10,7 +13,7 @@ import termios
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ from tests.conftest import Server
 from tests.endpoint import with_database
 
 HERE = Path(__file__).parent
+STARTED = (sys.executable, "-m", "holdfast.cli")
 SECONDS = 90
 
 
@@ -53,19 +57,21 @@ class CommandLine:
 
     settings: dict[str, str]
     directory: Path = field(default=HERE)
+    program: tuple[str | Path, ...] = STARTED
+    seconds: float = SECONDS
 
     def with_settings(self, **settings: str) -> "CommandLine":
-        return CommandLine({**self.settings, **settings}, self.directory)
+        return replace(self, settings={**self.settings, **settings})
 
     def run(self, *arguments: str, stdin: str | None = None) -> Result:
         done = subprocess.run(
-            [sys.executable, "-m", "holdfast.cli", *arguments],
+            [*self.program, *arguments],
             env=self.environment,
             cwd=self.directory,
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=self.seconds,
             check=False,
         )
         return Result(done.returncode, done.stdout, done.stderr)
@@ -85,7 +91,7 @@ class CommandLine:
     def started(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         """Start it; whatever is left of it at the end of the block is killed."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.cli", *arguments],
+            [*STARTED, *arguments],
             env=self.environment,
             cwd=self.directory,
             stdout=subprocess.PIPE,
@@ -110,7 +116,7 @@ class CommandLine:
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (40, columns))
         process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.cli", *arguments],
+            [*self.program, *arguments],
             env={**self.environment, "TERM": "xterm-256color", "COLUMNS": str(columns)},
             cwd=self.directory,
             stdin=theirs,
@@ -121,7 +127,7 @@ class CommandLine:
         os.write(ours, types.encode())
         shown = b"".join(_read_all(ours))
         os.close(ours)
-        return Seen(process.wait(SECONDS), shown.decode())
+        return Seen(process.wait(self.seconds), shown.decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,22 +150,23 @@ def _read_all(terminal: int) -> Iterator[bytes]:
 
 
 @pytest.fixture
-def holdfast(dsn: str, tmp_path: Path) -> CommandLine:
+def holdfast(dsn: str, tmp_path: Path, ready_holdfast: Path) -> CommandLine:
     """The command line on a migrated database of the test's own."""
-    return CommandLine({"HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(tmp_path / "home")})
+    settings = {"HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(tmp_path / "home")}
+    return CommandLine(settings, program=(ready_holdfast,))
 
 
 @pytest.fixture
-def desk(dsn: str, tmp_path: Path) -> CommandLine:
+def desk(dsn: str, tmp_path: Path, ready_holdfast: Path) -> CommandLine:
     """The same for documents, in a folder of the test's own."""
-    return CommandLine(_for_documents(dsn, tmp_path), tmp_path)
+    return CommandLine(_for_documents(dsn, tmp_path), tmp_path, (ready_holdfast,))
 
 
 @asynccontextmanager
-async def common_desk(server: Server, template: str, folder: Path) -> AsyncIterator[CommandLine]:
+async def common_desk(server: Server, template: str, folder: Path, program: Path) -> AsyncIterator[CommandLine]:
     """The same for all tests of a module."""
     async with _own_database(server, template) as dsn:
-        yield CommandLine(_for_documents(dsn, folder), folder)
+        yield CommandLine(_for_documents(dsn, folder), folder, (program,))
 
 
 def _for_documents(dsn: str, folder: Path) -> dict[str, str]:
@@ -186,13 +193,14 @@ async def seeded(holdfast: CommandLine, database: Database) -> CommandLine:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def history(
-    server: Server, template: str, tmp_path_factory: pytest.TempPathFactory
+    server: Server, template: str, ready_holdfast: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[CommandLine]:
     """The same history for all tests of a module that only read."""
     async with _own_database(server, template) as dsn:
         async with connect(Settings(database_url=dsn)) as database:
             await _make_history(database)
-        yield CommandLine({"HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(tmp_path_factory.mktemp("home"))})
+        settings = {"HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(tmp_path_factory.mktemp("home"))}
+        yield CommandLine(settings, program=(ready_holdfast,))
 
 
 async def _make_history(database: Database) -> None:

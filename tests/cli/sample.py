@@ -16,14 +16,15 @@ async def extract(attempt: Attempt) -> Done:
     if attempt.document.source_name == "torn":
         raise CorruptInput("the cross-reference table is damaged")
     if _first_time(attempt):
-        await _misbehave(attempt.document.source_name)
+        await _misbehave(attempt)
     return Done({"pages": 3})
 
 
-async def _misbehave(name: str) -> None:
-    match name:
-        case "short":
-            await asyncio.sleep(1)
+async def _misbehave(attempt: Attempt) -> None:
+    match attempt.document.source_name:
+        case "patient":
+            while not _mark(attempt, "end").exists():
+                await asyncio.sleep(0.05)
         case "slow":
             await asyncio.sleep(120)
         case "blocking":
@@ -49,10 +50,14 @@ def _first_time(attempt: Attempt) -> bool:
     """Leaves a mark in the file that the document names, and says whether there was none."""
     if "mark" not in attempt.document.metadata:
         return False
-    mark = Path(str(attempt.document.metadata["mark"])).with_suffix(f".{attempt.phase}")
+    mark = _mark(attempt, attempt.phase)
     first = not mark.exists()
     mark.touch()
     return first
+
+
+def _mark(attempt: Attempt, what: str) -> Path:
+    return Path(str(attempt.document.metadata["mark"])).with_suffix(f".{what}")
 
 
 reports = Pipeline(

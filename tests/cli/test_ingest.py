@@ -1,16 +1,19 @@
 """`holdfast ingest`: whatever it is given is carried to the end, and what is not is named."""
 
 import asyncio
+import os
+import re
 import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.cli.conftest import CommandLine, Result, common_desk
+from tests.cli.conftest import SECONDS, CommandLine, Result, common_desk
 from tests.cli.library import GATE, write_library
 from tests.conftest import Server
 from tests.intake.web import respond, web
@@ -32,10 +35,12 @@ class Ingested:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def ingested(server: Server, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ingested]:
+async def ingested(
+    server: Server, template: str, ready_holdfast: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Ingested]:
     folder = tmp_path_factory.mktemp("ingested")
     write_library(folder / "library")
-    async with common_desk(server, template, folder) as desk:
+    async with common_desk(server, template, folder, ready_holdfast) as desk:
         first = desk.run("ingest", "library", "--meta", "team=quay", "--json")
         yield Ingested(desk, first, desk.run("ingest", "library"))
 
@@ -58,7 +63,7 @@ def test_a_document_that_fails_is_named_with_its_category_and_what_next(ingested
     assert ingested.first.code == 1
     assert (failure["source_name"], failure["phase"], failure["state"]) == ("zero.txt", "extract", "failed")
     assert failure["last_error"]["category"] == "empty_text"
-    assert failure["next"] == "an operator must retry it: empty_text is permanent"
+    assert failure["next"] == "correct the file and ingest it again: empty_text is permanent"
 
 
 def test_what_owners_should_know_is_told(ingested: Ingested) -> None:
@@ -74,9 +79,34 @@ def test_what_is_unchanged_is_not_run_again_and_what_failed_before_is_named(inge
     assert ingested.second.code == 1
     assert "taken in   5 unchanged\n" in text
     assert "documents  nothing to do\n" in text
-    assert "Unchanged since they failed\n  zero.txt · job " in text
-    assert "holdfast retry" in text
+    assert re.search(
+        r"Unchanged since they failed\n  zero.txt · job \d+\n      next: correct the file and ingest", text
+    )
+    assert re.search(r"holdfast ingest FILE +again, once the file is corrected", text)
+    assert "holdfast retry" not in text
     assert "Phases" not in text
+
+
+def test_what_an_earlier_call_left_is_finished_by_the_next(desk: CommandLine) -> None:
+    write_library(desk.directory / "library")
+    desk.succeed("ingest", "library/gate.md", "--no-wait")
+
+    finished = desk.succeed("ingest", "library/gate.md", "--json").json
+
+    assert (finished["taken_in"], finished["states"]) == ({"unchanged": 1}, {"done": 1})
+    assert desk.succeed("ingest", "library/gate.md", "--json").json["states"] == {}
+
+
+def test_copy_of_what_failed_is_named_as_failed(desk: CommandLine) -> None:
+    folder = write_library(desk.directory / "library")
+    assert desk.run("ingest", "library/zero.txt").code == 1
+    (folder / "again.txt").write_bytes((folder / "zero.txt").read_bytes())
+
+    copied = desk.run("ingest", "library/again.txt", "--json")
+
+    assert (copied.code, copied.json["taken_in"]) == (1, {"duplicate": 1})
+    (failed,) = copied.json["failed_before"]
+    assert (failed["name"], failed["state"]) == ("again.txt", "failed")
 
 
 async def test_only_what_changed_is_run_and_the_old_version_is_replaced(desk: CommandLine) -> None:
@@ -207,6 +237,20 @@ def test_a_file_beyond_the_limit_is_named_and_the_others_are_carried(desk: Comma
     assert "HOLDFAST_MOST_FILE_MB" in result.out
 
 
+def test_what_of_a_folder_is_left_out_is_counted(desk: CommandLine) -> None:
+    folder = desk.directory / "inbox"
+    folder.mkdir()
+    for name in (".one", ".two", ".three"):
+        (folder / name).write_text(GATE)
+    (folder / "link.md").symlink_to("/etc/hostname")
+    os.mkfifo(folder / "pipe")
+
+    assert "taken in   nothing\nleft out   3 hidden, 1 link, 1 special file\n" in desk.succeed("ingest", "inbox").out
+    assert desk.succeed("ingest", "inbox", "--json").json["left_out"] == {"hidden": 3, "links": 1, "special": 1}
+    (desk.directory / "gate.md").write_text(GATE)
+    assert "left out" not in desk.succeed("ingest", "gate.md").out
+
+
 def test_without_waiting_documents_are_left_to_workers_elsewhere(desk: CommandLine) -> None:
     (desk.directory / "gate.md").write_text(GATE)
 
@@ -231,7 +275,7 @@ def test_a_watched_folder_gives_what_appears_in_it(desk: CommandLine) -> None:
 
 
 def _until(desk: CommandLine, states: list[str]) -> None:
-    give_up_at = time.monotonic() + 60
+    give_up_at = time.monotonic() + SECONDS
     while _states(desk) != states:
         assert time.monotonic() < give_up_at
         time.sleep(0.2)
@@ -247,6 +291,8 @@ def test_on_a_terminal_every_phase_has_a_bar_and_long_messages_wrap(desk: Comman
     assert "━" in seen.text
     assert "zero.txt has no content: zero bytes" in seen.text
     summary = seen.text[seen.text.rindex("taken in   4 new or changed") :]
-    assert "an operator must retry it:" in summary
+    assert "correct the file and ingest it again:" in " ".join(summary.split())
+    assert "once the file is corrected" in " ".join(summary.split())
+    assert "holdfast retry" not in summary
     assert "…" not in summary
     assert max(map(len, summary.splitlines())) <= 46

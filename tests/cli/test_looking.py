@@ -35,7 +35,7 @@ QUESTIONS: dict[str, Callable[[Any], bool]] = {
     "policies patient": lambda a: {row["policy"] for row in a} == {"patient"},
     "budget": lambda a: [(row["name"], row["spent_usd"]) for row in a] == [("enrichment", 0.03)],
     "hold --list": lambda a: [row["provider"] for row in a] == ["scanner", "translator", "speech"],
-    "doctor": lambda a: a == {"repairs": [], "findings": []},
+    "doctor": lambda a: a == {"repairs": [], "findings": [], "doubts": []},
     "migrate --check": lambda a: a == {"missing": []},
 }
 
@@ -74,7 +74,7 @@ def test_the_life_of_a_job_says_what_failed_and_what_comes_next(history: Command
     text = history.succeed("show", "17").out
 
     assert text.startswith("job 17  failed  reports / extract\n")
-    assert "an operator must retry it: corrupt_input is permanent" in text
+    assert "correct the file and ingest it again: corrupt_input is permanent" in text
     assert "torn at byte 9" in text
 
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -44,6 +43,9 @@ ELSEWHERE = (
     "holdfast ingest article.json --pipeline stories",
     "holdfast stories show 42",
     "holdfast readings show 43",
+    "holdfast takeover --check",
+    "holdfast takeover --run --share 10 --flow 4711=new",
+    "holdfast takeover --undo",
 )
 
 
@@ -84,7 +86,7 @@ def test_every_command_shows_its_examples_in_the_reference(name: str) -> None:
 @pytest.mark.parametrize("server", ["embedded"], indirect=True)
 @pytest.mark.parametrize("section", SECTIONS)
 async def test_every_example_in_the_reference_runs(
-    section: str, seeded: CommandLine, database: Database, tmp_path: Path
+    section: str, seeded: CommandLine, database: Database, tmp_path: Path, ready_holdfast: Path
 ) -> None:
     shutil.copy(HERE / "sample.py", tmp_path)
     (tmp_path / "library").mkdir()
@@ -94,7 +96,7 @@ async def test_every_example_in_the_reference_runs(
     (tmp_path / "app.tgz").write_bytes(tar_of([("app.conf", b"[install]\nstate = enabled\n")], "w:gz"))
     async with AsyncExitStack() as resources:
         await Queue(database).register([Assembly(Settings(home=tmp_path), database, resources).documents()])
-    environment = {**seeded.environment, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    environment = {**seeded.environment, "PATH": f"{ready_holdfast.parent}:/usr/bin:/bin"}
     lines = [line for line in re.findall(r"^\$ (.*)$", SECTIONS[section], re.MULTILINE) if line not in ELSEWHERE]
     await asyncio.to_thread(_try_all, lines, tmp_path, environment)
 

@@ -1,6 +1,7 @@
 """`holdfast search`: passages with the place they stand at, for people and for programs."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +19,12 @@ FOUND = "\x1b[1;33m"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def searched(
-    server: Server, template: str, tmp_path_factory: pytest.TempPathFactory
+    server: Server, template: str, ready_holdfast: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[CommandLine]:
     """A desk whose two documents are complete, one of the sales team and one of nobody's."""
     folder = tmp_path_factory.mktemp("searched")
     (folder / "gate.md").write_text(GATE)
-    async with common_desk(server, template, folder) as desk:
+    async with common_desk(server, template, folder, ready_holdfast) as desk:
         desk.succeed("ingest", "gate.md", "--meta", "team=sales")
         desk.succeed("ingest", "-", "--name", "bakery.md", stdin=BREAD)
         yield desk

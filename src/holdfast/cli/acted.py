@@ -23,6 +23,7 @@ WHY_NOT = {
     "document_has_another_live_job": "another job carries the same document",
     "no_such_phase": "its pipeline has no such phase",
     "phase_not_reached": "has not come to that phase yet",
+    "old_flow": "the old installation carries it",
 }
 
 

@@ -16,12 +16,13 @@ from holdfast.intake.found import Found
 from holdfast.intake.intake import Result, Taken
 from holdfast.intake.sources.files import LeftOut
 from holdfast.intake.sources.watch import changes
-from holdfast.pipelines import CONFIGS
+from holdfast.pipelines import CONFIGS, READINGS, STORIES
 
 if TYPE_CHECKING:
     from holdfast.app import App
 
 FAILED = ("failed", "deadletter")
+UNDER_WAY = ("queued", "working", "held")
 LOOK_SECONDS = 0.3
 # Looking at a hundred thousand jobs takes its time; most of it belongs to the work.
 LOOK_SHARE = 0.1
@@ -40,9 +41,8 @@ class Intaken:
 
     @property
     def job_ids(self) -> list[int]:
-        """The jobs that were created, and those that found their document under way."""
-        known = (Result.DUPLICATE, Result.UNCHANGED)
-        return [one.job_id for one in self.taken if one.job_id is not None and one.result not in known]
+        """The jobs that were created, and those whose document was under way or left there by an earlier call."""
+        return [one.job_id for one in self.taken if one.job_id is not None and _is_carried(one)]
 
     @property
     def runs(self) -> list[dict[str, object]]:
@@ -58,10 +58,31 @@ class Intaken:
         return [{"name": name, "reason": reason} for name, reason in reasons]
 
     @property
+    def passed_over(self) -> dict[str, int]:
+        """How many entries of folders were not meant to be taken in, by reason."""
+        return {
+            "hidden": sum(left.hidden for left in self.left_out),
+            "links": sum(left.links for left in self.left_out),
+            "special": sum(left.special for left in self.left_out),
+        }
+
+    @property
     def failed_before(self) -> list[dict[str, object]]:
         """Documents that have not changed since they failed."""
         failed = [one for one in self.taken if one.result == Result.UNCHANGED and one.state in FAILED]
         return [{"name": one.found.name, "job_id": one.job_id, "state": one.state} for one in failed]
+
+    @property
+    def duplicates(self) -> dict[int, str]:
+        """The names of documents whose content another has."""
+        same = [one for one in self.taken if one.result == Result.DUPLICATE]
+        return {one.document_id: one.found.name for one in same if one.document_id is not None}
+
+
+def _is_carried(taken: Taken) -> bool:
+    if taken.result == Result.UNCHANGED:
+        return taken.state in UNDER_WAY
+    return taken.result != Result.DUPLICATE
 
 
 async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any]:
@@ -72,9 +93,11 @@ async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any
         interrupted = await _take_in_and_work(app, request, intaken, picture)
     else:
         interrupted = await _unless_told_to_stop(_take_in(app, request, intaken, picture), _nothing_more)
+    summary = await _summary(app, intaken, waited=request.wait)
     return {
-        **await _summary(app, intaken, waited=request.wait),
-        "runs": intaken.runs if request.pipeline == CONFIGS else [],
+        **summary,
+        "pipeline": request.pipeline,
+        "runs": _runs(request.pipeline, intaken, summary["failures"]),
         "seconds": time.monotonic() - began_at,
         "interrupted": interrupted,
     }
@@ -155,9 +178,11 @@ async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Pict
             intaken.taken.append(taken)
             picture.taken_in(len(intaken.taken))
 
+    # Asked for now: one that is away later is a folder all the same.
+    folders = request.folders
     await take(request.found(intaken.left_out))
     if request.watch:
-        async for changed in changes(request.folders):
+        async for changed in changes(folders):
             await take(changed)
 
 
@@ -185,15 +210,43 @@ async def _summary(app: "App", intaken: Intaken, *, waited: bool) -> dict[str, A
     document_ids = [job["document_id"] for job in family]
     return {
         "taken_in": Counter(taken.result for taken in intaken.taken),
+        "left_out": intaken.passed_over,
         "refused": intaken.refused,
-        "failed_before": intaken.failed_before,
+        "failed_before": await _explained(
+            app, [*intaken.failed_before, *await _failed_elsewhere(app, intaken.duplicates)]
+        ),
         "states": Counter(job["state"] for job in family),
         "knowledge": asdict(await app.knowledge(document_ids)),
         "warnings": await app.warnings(document_ids),
+        "doubts": app.doubts,
         "phases": await app.overview.spent(intaken.job_ids),
         "waiting": [_told(job) for job in family if waited and job["state"] == "held"],
         "failures": [_told(job) for job in family if waited and job["state"] in FAILED],
     }
+
+
+async def _failed_elsewhere(app: "App", duplicates: dict[int, str]) -> list[dict[str, object]]:
+    """Duplicates of what failed: nobody will read their content until that is mended."""
+    return [
+        {"name": duplicates[row["document_id"]], "job_id": row["job_id"], "state": row["state"]}
+        for row in await app.overview.failed_originals(list(duplicates))
+    ]
+
+
+async def _explained(app: "App", failed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    jobs = {job["job_id"]: job for job in await app.overview.family([one["job_id"] for one in failed])}
+    return [{**one, **{name: jobs[one["job_id"]][name] for name in ("last_error", "next")}} for one in failed]
+
+
+def _runs(pipeline: str, intaken: Intaken, failures: list[dict[str, Any]]) -> list[dict[str, object]]:
+    """What to ask for by the pipeline's own command: every archive, and whatever a model has written or will write."""
+    if pipeline == CONFIGS:
+        return intaken.runs
+    if pipeline not in (STORIES, READINGS):
+        return []
+    before = {one.document_id for one in intaken.taken if one.result == Result.UNCHANGED and one.state in FAILED}
+    without = {*intaken.duplicates, *before, *(job["document_id"] for job in failures)}
+    return [row for row in intaken.runs if row["run"] not in without]
 
 
 def _told(job: dict[str, Any]) -> dict[str, Any]:

@@ -93,15 +93,28 @@ def diff(
 
 
 def _print_run(shown: dict[str, Any]) -> None:
-    print(f"run {shown['run']} · {text(shown['source_name'])} · {shown['status']} · {shown['state']}")
+    is_done = shown["state"] == "done"
+    percent = f" · {shown['percent']} %" if shown["percent"] >= 0 and not is_done else ""
+    print(f"run {shown['run']} · {text(shown['source_name'])} · {shown['status']} · {shown['state']}{percent}")
+    if not is_done:
+        _print_standing(shown)
     for name, value in (shown["metrics"] or {}).items():
         print(f"  {name} {value}")
     print()
-    print_table(SETTINGS, shown["settings"], empty="no setting matches")
+    print_table(SETTINGS, shown["settings"], empty="no setting matches" if is_done else "no setting is stored")
     if shown["cursor"]:
         print(f"\nmore with: --cursor {shown['cursor']}")
     if shown["errors"]:
         print_table(ERRORS, shown["errors"], empty="", title="Lines that are not right")
+
+
+def _print_standing(shown: dict[str, Any]) -> None:
+    """Why there is nothing, or only a part: whoever asks for settings wants to know what to do about it."""
+    if shown["error_message"]:
+        print(f"  error: {text(shown['error_message'])}")
+    print(f"  next: {text(shown['next'])}; all of it with: holdfast show {shown['job_id']}")
+    if shown["settings"]:
+        print("  the run is not complete: what follows is only a part")
 
 
 def _print_difference(found: dict[str, Any]) -> None:

@@ -85,6 +85,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "clean": ("holdfast clean",),
     "reindex": ("holdfast reindex --model openai", "holdfast reindex --model light --prune"),
     "migrate": ("holdfast migrate", "holdfast migrate --check"),
+    "takeover": (
+        "holdfast takeover --check",
+        "holdfast takeover --run --share 10 --flow 4711=new",
+        "holdfast takeover --undo",
+    ),
     "keys": ("holdfast keys create crm --org acme --scope write", "holdfast keys list"),
     "keys create": ("holdfast keys create crm --org acme", "holdfast keys create monitor --scope admin --json"),
     "keys list": ("holdfast keys list",),

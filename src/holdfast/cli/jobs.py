@@ -66,11 +66,14 @@ def jobs(
 
 
 def _print(page: Row) -> None:
-    print_table(COLUMNS, page["jobs"], empty=EMPTY)
+    # Who carries a job is told where somebody else does.
+    apart = any(job["flow"] == "old" for job in page["jobs"])
+    print_table((*COLUMNS[:2], FLOW, *COLUMNS[2:]) if apart else COLUMNS, page["jobs"], empty=EMPTY)
     if page["cursor"]:
         print(f"\nmore with: --cursor {page['cursor']}")
 
 
+FLOW = plain("FLOW", "flow")
 COLUMNS = (
     identity("JOB", "job_id"),
     plain("STATE", "state"),

@@ -26,29 +26,27 @@ Organisation = Annotated[
     str | None, typer.Option("--org", help="Embed only this organisation's passages, and do not switch.")
 ]
 Prune = Annotated[bool, typer.Option("--prune", help="Remove the vectors of all other models after the switch.")]
+# Of one, and of many.
 RECEIPT = {
-    "documents": "documents",
-    "chunks": "chunks",
-    "embeddings": "vectors",
-    "entities": "entities",
-    "relations": "relations",
-    "stories": "stories",
-    "readings": "readings",
-    "answers": "remembered answers of paid services",
-    "config_files": "configuration files",
-    "stanzas": "stanzas",
-    "settings": "settings",
-    "errors": "logged errors",
-    "artifacts": "stored files",
-    "bytes": "bytes",
-    "artifacts_waiting": "stored files to go with a later clean",
+    "documents": ("document", "documents"),
+    "chunks": ("chunk", "chunks"),
+    "embeddings": ("vector", "vectors"),
+    "entities": ("entity", "entities"),
+    "relations": ("relation", "relations"),
+    "stories": ("story", "stories"),
+    "readings": ("reading", "readings"),
+    "answers": ("remembered answer of paid services", "remembered answers of paid services"),
+    "config_files": ("configuration file", "configuration files"),
+    "stanzas": ("stanza", "stanzas"),
+    "settings": ("setting", "settings"),
+    "errors": ("logged error", "logged errors"),
+    "artifacts": ("stored file", "stored files"),
+    "bytes": ("byte", "bytes"),
+    "artifacts_waiting": ("stored file to go with a later clean", "stored files to go with a later clean"),
 }
 CLEANED = {
-    "replaced_versions": "replaced versions",
-    "chunks": "chunks",
-    "artifacts": "stored files",
-    "bytes": "bytes",
-    "answers": "remembered answers of paid services",
+    "replaced_versions": ("replaced version", "replaced versions"),
+    **{name: RECEIPT[name] for name in ("chunks", "artifacts", "bytes", "answers")},
 }
 
 
@@ -102,9 +100,9 @@ def clean(as_json: Json = False) -> None:
         removed = run(lambda app: app.clean(), as_json=as_json)
 
     def render() -> None:
-        for name, what in CLEANED.items():
+        for name, nouns in CLEANED.items():
             if removed[name]:
-                emit(f"{number(removed[name])} {what} removed")
+                emit(f"{number(removed[name])} {_noun(removed[name], nouns)} removed")
         if not any(removed.values()):
             emit("there was nothing to remove")
 
@@ -123,9 +121,13 @@ def _confirm(documents: list[int], *, yes: bool) -> None:
 def _print_receipts(receipts: list[dict[str, Any]]) -> None:
     for receipt in receipts:
         emit(f"document {receipt['document_id']} is gone, and with it:")
-        for name, what in RECEIPT.items():
+        for name, nouns in RECEIPT.items():
             if receipt[name]:
-                emit(f"  {number(receipt[name]):>12} {what}")
+                emit(f"  {number(receipt[name]):>12} {_noun(receipt[name], nouns)}")
+
+
+def _noun(amount: int, nouns: tuple[str, str]) -> str:
+    return nouns[0] if amount == 1 else nouns[1]
 
 
 def _print_reindexed(told: dict[str, Any]) -> None:
@@ -136,4 +138,4 @@ def _print_reindexed(told: dict[str, Any]) -> None:
         else "the old model goes on answering: only one organisation was done"
     )
     if told["pruned"]:
-        emit(f"{number(told['pruned'])} vectors of other models removed")
+        emit(f"{plural(told['pruned'], 'vector')} of other models removed")

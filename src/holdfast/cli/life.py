@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.columns import Row
 from holdfast.cli.formats import duration, moment, money, number, plural, text, when
 from holdfast.cli.output import STYLES, emit, heading
+from holdfast.engine.cost import cost_is_open
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -54,12 +55,15 @@ def _standing(job: Row) -> "Iterator[RenderableType]":
     if job["queue_position"] is not None:
         yield _field("before it", _before(job["queue_position"]))
     yield _field("status", f"{text(job['status'])}{percent}")
+    if job["flow"] == "old":
+        yield _field("flow", "old: Holdfast shows it, the old installation carries it", style="magenta")
     yield _field("document", f"{job['document_id']}, {text(job['source_name'])} from {text(job['platform'])}")
     yield _field("organisation", text(job["organisation"]))
     yield _field("submitted", when(job["submitted_at"]))
     if job["finished_at"]:
         yield _field("finished", when(job["finished_at"]))
-    yield _field("cost", money(job["total_cost_usd"]))
+    at_least = any(cost_is_open(attempt["error"]) for attempt in job["attempts"])
+    yield _field("cost", f"{'at least ' if at_least else ''}{money(job['total_cost_usd'])}")
     if job["crash_count"]:
         yield _field("crashes", f"{job['crash_count']} workers died while they had it", style="red")
 
@@ -95,7 +99,7 @@ def _attempt(attempt: Row) -> "list[RenderableType]":
         (f"{_ordinal(attempt):<16}", "bold"),
         (f"{outcome:<11}", STYLES[outcome]),
         f"{duration(attempt['seconds']):>12}",
-        f"{money(attempt['cost_usd']) if attempt['cost_usd'] else '':>11}",
+        f"{_cost(attempt):>11}",
         f"  {attempt['progress']:.0%} done" if attempt["progress"] is not None else "",
         (f"  on {text(attempt['worker_id'])}", "dim"),
         no_wrap=True,
@@ -103,6 +107,12 @@ def _attempt(attempt: Row) -> "list[RenderableType]":
     )
     error = attempt["error"]
     return [line, _indented(f"{attempt['category']}: {text(error.get('error'))}")] if error else [line]
+
+
+def _cost(attempt: Row) -> str:
+    if cost_is_open(attempt["error"]):
+        return f"≥ {money(attempt['cost_usd'])}" if attempt["cost_usd"] else "unknown"
+    return money(attempt["cost_usd"]) if attempt["cost_usd"] else ""
 
 
 def _ordinal(attempt: Row) -> str:

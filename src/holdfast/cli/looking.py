@@ -28,7 +28,9 @@ def status(as_json: options.Json = False) -> None:
     """
 
     async def ask(app: "App") -> dict[str, Any]:
-        return {"health": await app.overview.health(), **await app.overview.processing_status()}
+        health, processing = await app.overview.health(), await app.overview.processing_status()
+        takeovers = [takeover for takeover in await app.takeovers() if takeover["undone_at"] is None]
+        return {"health": health, **processing, "takeovers": takeovers}
 
     standing = run(ask, as_json=as_json)
     answer(standing, as_json=as_json, render=lambda: print_standing(standing))

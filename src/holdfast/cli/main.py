@@ -29,6 +29,7 @@ from holdfast.cli.show import show
 from holdfast.cli.stats import stats
 from holdfast.cli.stories import stories
 from holdfast.cli.submit import submit
+from holdfast.cli.takeover import takeover
 from holdfast.cli.trials import trials
 from holdfast.cli.up import up
 from holdfast.cli.upkeep import doctor, migrate
@@ -75,6 +76,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "clean": clean,
         "reindex": reindex,
         "migrate": migrate,
+        "takeover": takeover,
         "keys": keys,
         "webhooks": webhooks,
     },

@@ -43,7 +43,7 @@ def shown(*, quiet: bool) -> Iterator[Picture]:
         from rich.live import Live
 
         with Live(console=Console(stderr=True), refresh_per_second=8, transient=True) as live:
-            yield _Bars(live)
+            yield Bars(live)
     else:
         yield _Lines()
 
@@ -71,7 +71,7 @@ class _Lines:
         if time.monotonic() < self._next_at:
             return
         self._next_at = time.monotonic() + PLAIN_SECONDS
-        under_way = ", ".join(f"{row['phase']} {_under_way(row)}" for row in phases if _under_way(row))
+        under_way = ", ".join(_told(row) for row in phases if _under_way(row))
         done = phases[-1]["passed"] if phases else 0
         told = f"{self._taken_in:,} taken in, {done:,} complete; {under_way or 'nothing under way'}"
         print(told, file=sys.stderr, flush=True)
@@ -80,7 +80,9 @@ class _Lines:
         print(ENDING, file=sys.stderr, flush=True)
 
 
-class _Bars:
+class Bars:
+    """A bar for each phase, drawn anew whenever something moves."""
+
     def __init__(self, live: "Live") -> None:
         self._live = live
         self._taken_in = 0
@@ -106,13 +108,23 @@ class _Bars:
             grid.add_column(justify=side, no_wrap=True)
         grid.add_row(Text("taken in", style="bold"), "", Text(number(self._taken_in), style="bold"))
         for row in phases:
-            bar = ProgressBar(total=max(total, 1), completed=row["passed"], width=width)
+            bar = ProgressBar(total=max(total, 1), completed=row["passed"] + (row["progress"] or 0), width=width)
             grid.add_row(row["phase"], bar, Text(number(row["passed"])), _state(row))
         return grid
 
 
 def _under_way(row: dict[str, Any]) -> int:
     return int(row["queued"] + row["working"] + row["waiting"])
+
+
+def _told(row: dict[str, Any]) -> str:
+    count = _under_way(row)
+    return f"{row['phase']} {count}{_percent(row) if count == 1 else ''}"
+
+
+def _percent(row: dict[str, Any]) -> str:
+    """How far the only one at work is; of several there is no figure that would tell anything."""
+    return f" ({row['progress']:.0%})" if row["working"] == 1 and row["progress"] is not None else ""
 
 
 def _all(row: dict[str, Any], phases: list[dict[str, Any]]) -> int:
@@ -125,5 +137,7 @@ def _state(row: dict[str, Any]) -> "RenderableType":
     from rich.text import Text
 
     parts = [("working", "yellow"), ("queued", "cyan"), ("waiting", "magenta"), ("failed", "bold red")]
-    told = [(f"{number(row[name])} {name}  ", style) for name, style in parts if row[name]]
-    return Text.assemble(*told)
+    told = {"working": _percent(row)}
+    return Text.assemble(
+        *((f"{number(row[name])} {name}{told.get(name, '')}  ", style) for name, style in parts if row[name])
+    )

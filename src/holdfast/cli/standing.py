@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.columns import Row, count, plain
-from holdfast.cli.formats import duration, number, share
+from holdfast.cli.formats import duration, number, share, text
 from holdfast.cli.output import emit, print_table
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def print_standing(standing: dict[str, Any]) -> None:
     """What needs someone first, then the figures, then the lists that explain them."""
     health = standing["health"]
     emit(_verdict(health), *(f"  ! {problem}" for problem in health["problems"]), *_figures(health))
+    if standing["takeovers"]:
+        emit(*(_takeover(takeover) for takeover in standing["takeovers"]))
     rows = [{"phase": phase, **counts} for phase, counts in standing["queues"].items()]
     print_table(
         QUEUES, rows, title="Queues", empty="no pipeline is registered yet: start a worker with: holdfast worker"
@@ -39,6 +41,12 @@ def _verdict(health: Row) -> "Text":
     if health["healthy"]:
         return Text("all is well", style="bold green")
     return Text("someone should look at this", style="bold red")
+
+
+def _takeover(takeover: Row) -> str:
+    here, old, left = (number(takeover[name]) for name in ("taken", "old_flow", "left_behind"))
+    unfinished = "; not all is read: holdfast takeover --run" if takeover["reading"] else ""
+    return f"takeover   {text(takeover['table_name'])}: {here} here, {old} in the old flow, {left} left{unfinished}"
 
 
 def _figures(health: Row) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.columns import count, dollars, lasting, plain
 from holdfast.cli.formats import duration, money, number, plural, text
 from holdfast.cli.output import emit, heading, print_table
+from holdfast.engine.fault import is_fault_of_the_file
+from holdfast.pipelines import CONFIGS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,25 +39,31 @@ def print_summary(summary: dict[str, Any]) -> None:
     emit(*_head(summary))
     if summary["phases"]:
         print_table(PHASES, summary["phases"], title="Phases", empty="")
-    _list(
-        "Runs",
-        [(f"{row['name']} · run {row['run']}", [f"holdfast configs show {row['run']}"]) for row in summary["runs"]],
-    )
+    _list_runs(summary["pipeline"], summary["runs"])
     _list("Warnings", [(row["source_name"], [row["message"]]) for row in summary["warnings"]])
+    _list("Settings", [(doubt, []) for doubt in summary["doubts"]])
     _list("Waiting", [(_job(row), [row["next"]]) for row in summary["waiting"]])
     _list("Not taken in", [(row["name"], [row["reason"]]) for row in summary["refused"]])
     _list(
         "Unchanged since they failed",
-        [(f"{row['name']} · job {row['job_id']}", []) for row in summary["failed_before"]],
+        [(f"{row['name']} · job {row['job_id']}", [f"next: {row['next']}"]) for row in summary["failed_before"]],
     )
     _list("Failed", [_failure(row) for row in summary["failures"]])
     _advise(summary)
+
+
+def _list_runs(pipeline: str, runs: list[dict[str, Any]]) -> None:
+    what = "run" if pipeline == CONFIGS else "document"
+    entries = [(f"{row['name']} · {what} {row['run']}", [f"holdfast {pipeline} show {row['run']}"]) for row in runs]
+    _list("Runs" if pipeline == CONFIGS else pipeline.capitalize(), entries)
 
 
 def _head(summary: dict[str, Any]) -> "Iterator[RenderableType]":
     taken = [f"{number(amount)} {RESULTS[result]}" for result, amount in summary["taken_in"].items()]
     states = [f"{number(amount)} {state}" for state, amount in summary["states"].items()]
     yield _field("taken in", ", ".join(taken) or "nothing")
+    if any(summary["left_out"].values()):
+        yield _field("left out", ", ".join(_left_out(**summary["left_out"])))
     yield _field("documents", ", ".join(states) or "nothing to do")
     knowledge = summary["knowledge"]
     if knowledge["chunks"]:
@@ -64,6 +72,15 @@ def _head(summary: dict[str, Any]) -> "Iterator[RenderableType]":
         yield _field("knowledge", f"{', '.join(parts)}, {plural(knowledge['relations'], 'relation')}")
     cost = sum(row["cost_usd"] for row in summary["phases"])
     yield _field("took", f"{duration(summary['seconds'])}, {money(cost)}")
+
+
+def _left_out(*, hidden: int, links: int, special: int) -> "Iterator[str]":
+    if hidden:
+        yield f"{number(hidden)} hidden"
+    if links:
+        yield plural(links, "link")
+    if special:
+        yield plural(special, "special file")
 
 
 def _failure(row: dict[str, Any]) -> tuple[str, list[str]]:
@@ -91,8 +108,11 @@ def _advise(summary: dict[str, Any]) -> None:
     failed = summary["failures"] or summary["failed_before"]
     advice = []
     if failed:
-        job = failed[0]["job_id"]
-        advice += [(f"holdfast show {job}", "the whole life of a job"), (f"holdfast retry {job}", "once it is mended")]
+        advice += [(f"holdfast show {failed[0]['job_id']}", "the whole life of a job")]
+    if others := [row for row in failed if not is_fault_of_the_file(row["last_error"])]:
+        advice += [(f"holdfast retry {others[0]['job_id']}", "once it is mended")]
+    if len(others) < len(failed):
+        advice += [("holdfast ingest FILE", "again, once the file is corrected")]
     if len(failed) > 1:
         advice += [("holdfast errors --by fingerprint", "failures by their cause")]
     if summary["interrupted"]:

@@ -23,14 +23,15 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
     """Prove the invariants on the live database.
 
     On one snapshot, locking nothing; then asks the store for every artifact that a finished document needs. Exit code
-    1 when one does not hold. --repair mends first, in short audited transactions, then proves again.
+    1 when one does not hold. --repair mends first, in short audited transactions, then proves again. What is doubtful
+    in the settings, such as a model without a price, is named too.
     """
 
-    async def prove(app: "App") -> "tuple[list[Repair], list[Finding]]":
+    async def prove(app: "App") -> "tuple[list[Repair], list[Finding], list[str]]":
         repairs = await app.repair(actor()) if repair else []
-        return repairs, await app.examine(deep=deep)
+        return repairs, await app.examine(deep=deep), app.doubts
 
-    repairs, findings = run(prove, as_json=as_json)
+    repairs, findings, doubts = run(prove, as_json=as_json)
 
     def render() -> None:
         for mended in repairs:
@@ -39,8 +40,10 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
             _print_finding(finding)
         if not findings:
             print("every invariant holds")
+        for doubt in doubts:
+            emit(f"settings: {doubt}")
 
-    answer({"repairs": repairs, "findings": findings}, as_json=as_json, render=render)
+    answer({"repairs": repairs, "findings": findings, "doubts": doubts}, as_json=as_json, render=render)
     if findings:
         raise typer.Exit(WORK_FAILED)
 
@@ -49,7 +52,7 @@ def migrate(check: Check = False, as_json: Json = False) -> None:
     """Bring the database up to date. Safe to repeat, and to run from many machines at once."""
 
     async def apply() -> "list[Applied]":
-        from holdfast.app import migrate_database, pending_migrations
+        from holdfast.schema import migrate_database, pending_migrations
         from holdfast.settings import load_settings
 
         return await (pending_migrations if check else migrate_database)(load_settings())

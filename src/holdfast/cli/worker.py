@@ -22,7 +22,9 @@ Phases = Annotated[list[str] | None, typer.Option("--phase", help="Serve only th
 Concurrency = Annotated[
     int | None, typer.Option("--concurrency", min=1, max=10_000, help="How many jobs of each phase to run at once.")
 ]
-Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is left to claim and nothing runs.")]
+Drain = Annotated[
+    bool, typer.Option("--drain", help="End when nothing runs and all that is left waits for a moment to come.")
+]
 Grace = Annotated[
     float,
     typer.Option("--grace-seconds", min=0, max=86_400, help="How long running jobs may finish when told to stop."),
