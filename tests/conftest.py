@@ -19,22 +19,55 @@ import pytest_asyncio
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from holdfast.app import FUNCTIONS
 from holdfast.db.cluster import Cluster
 from holdfast.db.connection import Database, connect
 from holdfast.db.embedded import EmbeddedServer
 from holdfast.db.migrations import migrate
+from holdfast.schema import FUNCTIONS
 from holdfast.settings import Settings
 from tests.endpoint import with_database
+from tests.forking.ready import ready_command
 from tests.once import once
 from tests.recycling import Recycling
 
 EXTERNAL_URL = os.environ.get("HOLDFAST_TEST_DATABASE_URL")
 SERVERS = ["embedded", "external"] if EXTERNAL_URL else ["embedded"]
 # Where SQL is what is tested. Elsewhere the server makes no difference, and time is what the suite has least of.
-BOTH_SERVERS = ("chunk", "configs", "engine", "graph", "intake", "notices", "publish", "search")
-WHOLLY_ON_BOTH = ("access", "db")
+BOTH_SERVERS = (
+    "chunk",
+    "configs",
+    "engine",
+    "graph",
+    "intake",
+    "notices",
+    "publish",
+    "readings",
+    "search",
+    "stories",
+    "takeover",
+)
+# Of these every test: the walls between organisations, and the waits and counters of every kind of failure.
+WHOLLY_ON_BOTH = ("access", "db", "stories/test_categories.py")
 WHOLE_MODULES = ("tests/plans/", "tests/walks/documents/")
+# Begun first: what takes a quarter of a minute must not be what everyone waits for in the end.
+LONG = (
+    "tests/api/test_contract.py",
+    "tests/cli/test_reference.py::test_every_example",
+    "tests/cli/test_worker.py",
+    "tests/dashboard/",
+    "tests/db/test_embedded.py",
+    "tests/engine/test_doctor_under_load.py",
+    "tests/engine/test_fairness.py",
+    "tests/engine/test_property.py",
+    "tests/takeover/test_whole.py",
+    "tests/test_docs.py::test_page",
+    "tests/test_docs.py::test_the_tour",
+    "tests/test_example.py",
+    "tests/walks/",
+)
+
+# Who waits for a connection here is no user: on a busy machine it may take longer than one would stand.
+CONNECT_SECONDS = 60.0
 
 # Outside pytest's own directory: that one is made private again by every new run, and the embedded server,
 # which does not run as root, would be locked out.
@@ -44,6 +77,9 @@ RUN_HOME = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     shared = getattr(config, "workerinput", {}).get("run_home")
     config.stash[RUN_HOME] = Path(shared or tempfile.mkdtemp(prefix="holdfast-tests-"))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So shells start what runs in the background, and every command that a test interrupts would not listen either.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -61,6 +97,11 @@ class Turns(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Turns:
     return Turns(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -100,9 +141,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _runs_on_both(test: pytest.Item) -> bool:
-    """Of most rooms every fourth test, always the same ones: enough to meet their SQL, in a quarter of the time."""
-    room = test.path.relative_to(Path(__file__).parent).parts[0]
-    return room in WHOLLY_ON_BOTH or (room in BOTH_SERVERS and zlib.crc32(test.nodeid.encode()) % 4 == 0)
+    """Of most rooms every other test, always the same ones: enough to meet their SQL, in half the time."""
+    place = test.path.relative_to(Path(__file__).parent)
+    room = place.parts[0]
+    return not {room, place.as_posix()}.isdisjoint(WHOLLY_ON_BOTH) or (
+        room in BOTH_SERVERS and zlib.crc32(test.nodeid.encode()) % 2 == 0
+    )
 
 
 @pytest.fixture(scope="session")
@@ -128,7 +172,8 @@ async def template(server: Server, request: pytest.FixtureRequest) -> str:
     with once(run_home / server.name) as first:
         if first:
             await _execute(server.dsn, f'create database "{name}"')
-            async with connect(Settings(database_url=with_database(server.dsn, name))) as database:
+            settings = Settings(database_url=with_database(server.dsn, name))
+            async with connect(settings, connect_seconds=CONNECT_SECONDS) as database:
                 await migrate(database, functions=FUNCTIONS)
     return name
 
@@ -149,9 +194,11 @@ async def dsn(server: Server, template: str) -> AsyncIterator[str]:
     if name is None:
         name = f"holdfast_test_{uuid.uuid4().hex}"
         await _execute(server.dsn, f'create database "{name}" template "{template}"')
-        await server.recycling.register(server.dsn, name)
+        # No test of these databases stops their server, and waiting for its disk is most of what small commits take.
+        await _execute(server.dsn, f'alter database "{name}" set synchronous_commit = off')
+        server.recycling.register(server.dsn, name)
     yield with_database(server.dsn, name)
-    if not await server.recycling.give_back(server.dsn, name):
+    if not server.recycling.give_back(name):
         await _drop(server.dsn, name)
 
 
@@ -167,8 +214,15 @@ async def guest(server: Server) -> AsyncIterator[str]:
 @pytest.fixture
 async def database(dsn: str) -> AsyncIterator[Database]:
     """Connections to the migrated database of the test's own."""
-    async with connect(Settings(database_url=dsn)) as database:
+    async with connect(Settings(database_url=dsn), connect_seconds=CONNECT_SECONDS) as database:
         yield database
+
+
+@pytest.fixture(scope="session")
+def ready_holdfast(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The command line as a program in a folder of its own: imported beforehand, and forked at each call."""
+    with ready_command(Path(tempfile.mkdtemp(prefix="ready-", dir=request.config.stash[RUN_HOME]))) as program:
+        yield program
 
 
 class Clock:
@@ -180,6 +234,16 @@ class Clock:
     async def advance(self, **by: float) -> None:
         """Move on, as in `advance(hours=12)`; real time passes besides."""
         await self._database.execute("update public.test_clock set shift = shift + $1", timedelta(**by))
+
+    async def advance_to_noon(self) -> None:
+        """Move on to the next noon, UTC."""
+        await self._database.execute(
+            """
+            update public.test_clock
+            set shift = shift + date_trunc('day', moment - interval '12 hours', 'UTC') + interval '36 hours' - moment
+            from holdfast.clock() moment
+            """
+        )
 
 
 @pytest.fixture
@@ -195,6 +259,13 @@ async def clock(database: Database) -> Clock:
         """
     )
     return Clock(database)
+
+
+@pytest.fixture
+async def noon(clock: Clock) -> Clock:
+    """The clock, when an hour has just begun and a day is far from over: all of a test happens in the same ones."""
+    await clock.advance_to_noon()
+    return clock
 
 
 @dataclass(frozen=True, slots=True)

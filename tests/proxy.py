@@ -63,9 +63,14 @@ class Proxy:
             await self._open.wait()
             server_reader, server_writer = await self._upstream.open()
             self._writers.add(server_writer)
-            await asyncio.gather(self._to_server(reader, server_writer), self._carry(server_reader, writer))
+            answered = asyncio.Event()
+            await asyncio.gather(
+                self._to_server(reader, server_writer, answered), self._carry(server_reader, writer, answered)
+            )
 
-    async def _to_server(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _to_server(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answered: asyncio.Event
+    ) -> None:
         with contextlib.closing(writer):
             while data := await reader.read(CHUNK):
                 await self._pause()
@@ -73,21 +78,23 @@ class Proxy:
                     writer.write(data)
                     continue
                 delivered, self._trigger = self._trigger[1], None
-                await self._cut_around(data, writer, delivered=delivered)
+                if delivered:
+                    await self._deliver(data, writer, answered)
+                self.cut()
+                self._open.set()
                 return
 
-    async def _cut_around(self, data: bytes, writer: asyncio.StreamWriter, *, delivered: bool) -> None:
-        if delivered:
-            self._open.clear()  # the answer must not get through
-            writer.write(data)
-            await writer.drain()
-            await asyncio.sleep(0.2)
-        self.cut()
-        self._open.set()
+    async def _deliver(self, data: bytes, writer: asyncio.StreamWriter, answered: asyncio.Event) -> None:
+        """Come back when the server has answered; the answer does not get through."""
+        self._open.clear()
+        answered.clear()
+        writer.write(data)
+        await answered.wait()
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answered: asyncio.Event) -> None:
         with contextlib.closing(writer):
             while data := await reader.read(CHUNK):
+                answered.set()
                 await self._pause()
                 writer.write(self.rewrite(data))
 

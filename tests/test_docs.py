@@ -3,12 +3,14 @@
 import asyncio
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -45,16 +47,19 @@ OTHER_PAGES = [page for page in LIVE_PAGES if page not in DOCUMENT_PAGES]
 SERVICE_URL, SERVICE_KEY = "https://models.example/v1", "your-key"
 # Where pages serve the API. Here another port is free.
 API_URL = "http://127.0.0.1:8000"
+# Where a page listens itself. Here each test process has a port of its own, none that the system gives to clients.
+RECEIVER_PORT, FREE_PORT = "8765", str(20_000 + os.getpid() % 10_000)
 # What goes on while the reader types elsewhere.
 STAYING = {"holdfast serve": "holdfast serve --port 0", "holdfast worker": "holdfast worker"}
-START_SECONDS = 60
+# How long a page may take in all, and a part of it: much longer than on the slowest machine that was seen.
+PAGE_SECONDS, START_SECONDS = 600, 180
 ROLES = ("holdfast_worker", "holdfast_api", "holdfast_readonly", "holdfast_tenant")
 
 
 class Reader:
     """Does what a page says, in a folder with nothing but the sample library and on a database of its own."""
 
-    def __init__(self, folder: Path, dsn: str, service_url: str = SERVICE_URL) -> None:
+    def __init__(self, folder: Path, dsn: str, program: Path, service_url: str = SERVICE_URL) -> None:
         self._folder = folder / "reader"
         shutil.copytree(ROOT / "examples" / "library", self._folder / "examples" / "library")
         self._dsn = dsn
@@ -62,7 +67,7 @@ class Reader:
         self._staying: list[subprocess.Popen[bytes]] = []
         self._meant = {"$HOLDFAST_DATABASE_URL": dsn, SERVICE_URL: service_url, SERVICE_KEY: KEY}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = os.pathsep.join([str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
         self._environment = kept | {
             "PATH": path,
             "HOLDFAST_DATABASE_URL": dsn,
@@ -82,7 +87,7 @@ class Reader:
         assert codes == [0] * len(codes)
 
     def _follow(self, page: Path) -> None:
-        found = blocks(page)
+        found = [replace(block, text=block.text.replace(RECEIVER_PORT, FREE_PORT)) for block in blocks(page)]
         for block, following in zip(found, [*found[1:], None], strict=True):
             match block.language:
                 case "console":
@@ -99,7 +104,7 @@ class Reader:
                 name, _, value = command.text.removeprefix("export ").partition("=")
                 for written, meant in self._meant.items():
                     value = value.replace(written, meant)
-                self._environment[name] = value
+                (self._environment[name],) = shlex.split(value)
                 continue
             if command.text in STAYING:
                 self._start(command)
@@ -146,7 +151,7 @@ class Reader:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=START_SECONDS,
             check=False,
         )
         # How far it is, a slow machine says and a fast one does not.
@@ -172,25 +177,30 @@ def _as_psql(result: PGresult) -> str:
     return "\n".join([*lines, f"({len(rows)} row{'s' * (len(rows) != 1)})"])
 
 
+@pytest.mark.timeout(PAGE_SECONDS)
 @pytest.mark.parametrize("page", OTHER_PAGES, ids=lambda page: page.stem)
-def test_page_does_what_it_says(page: Path, dsn: str, tmp_path: Path) -> None:
-    Reader(tmp_path, dsn).follow(page)
+def test_page_does_what_it_says(page: Path, dsn: str, tmp_path: Path, ready_holdfast: Path) -> None:
+    Reader(tmp_path, dsn, ready_holdfast).follow(page)
 
 
+@pytest.mark.timeout(PAGE_SECONDS)
 @pytest.mark.parametrize("server", ["embedded"], indirect=True)
 @pytest.mark.parametrize("page", DOCUMENT_PAGES, ids=lambda page: page.stem)
-async def test_page_about_documents_does_what_it_says(page: Path, dsn: str, tmp_path: Path) -> None:
+async def test_page_about_documents_does_what_it_says(
+    page: Path, dsn: str, tmp_path: Path, ready_holdfast: Path
+) -> None:
     async with StandIn() as service:
-        await asyncio.to_thread(Reader(tmp_path, dsn, service.base_url).follow, page)
+        await asyncio.to_thread(Reader(tmp_path, dsn, ready_holdfast, service.base_url).follow, page)
 
 
+@pytest.mark.timeout(PAGE_SECONDS)
 def test_the_tour_in_the_readme_is_what_the_example_prints() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "tour.py"],
         env={**os.environ, "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=PAGE_SECONDS - 10,
         check=False,
     )
     (tour,) = [block.text for block in blocks(ROOT / "README.md") if block.language == "text"]

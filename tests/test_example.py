@@ -11,9 +11,10 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+@pytest.mark.timeout(600)
 def test_example_keeps_the_promise_through_a_killed_worker_and_a_spent_budget() -> None:
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "flaky.py"], capture_output=True, text=True, timeout=170, check=False
+        [sys.executable, EXAMPLES / "flaky.py"], capture_output=True, text=True, timeout=590, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for said in ("kill -9 for worker one", "the budget is spent", "40 submitted = 36 done", "every invariant holds"):

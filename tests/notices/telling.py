@@ -16,7 +16,7 @@ from holdfast.notices.receivers import Event, NewWebhook, Receivers
 from holdfast.notices.webhook import WebhookSender
 from tests.notices.hook import Hook
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,9 @@ class Telling:
             hook.url, events=events or tuple(Event), organisation=organisation, actor="tester"
         )
 
-    def deliverer(self, *, seconds: float = 10.0, **senders: Sender) -> Deliverer:
-        client = PinnedClient(Guard(allowed=frozenset(self.allowed)), connect_seconds=5, read_seconds=5)
+    def deliverer(self, *, seconds: float = PATIENCE_SECONDS, **senders: Sender) -> Deliverer:
+        guard = Guard(allowed=frozenset(self.allowed))
+        client = PinnedClient(guard, connect_seconds=PATIENCE_SECONDS, read_seconds=PATIENCE_SECONDS)
         return Deliverer(
             self.database, {"webhook": WebhookSender(client, seconds=seconds), **senders}, poll_seconds=0.02
         )

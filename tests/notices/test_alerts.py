@@ -50,6 +50,7 @@ async def test_error_rate_above_ten_per_cent_is_one_incident(
     assert await check(watched, clock) == [incident]
     await attempts(scenario, settled=20, failed=0)
     assert await check(watched, clock) == [incident], "a rate that hovers is one incident"
+    await watched.deliver()  # what is due at the same time is sent side by side, in any order
     await clock.advance(hours=1)
     (closed,) = await check(watched, clock)
     assert closed.closed_at is not None
@@ -87,6 +88,7 @@ async def test_spent_budget_alerts_its_organisation_until_it_is_raised(
     await scenario.fail([attempt], BudgetExceeded("spent", details={"needs_usd": 1.5}))
     (incident,) = await check(watched, clock)
     assert (incident.kind, incident.scope, incident.organisation) == ("budget_spent", "stories", "acme")
+    await watched.deliver()
     await Control(database, "tester").set_budget("stories", Decimal(5), organisation="acme")
     (closed,) = await check(watched, clock)
     assert closed.closed_at is not None
@@ -131,6 +133,24 @@ async def test_what_comes_again_is_another_incident(watched: Telling, scenario: 
         incidents = await check(watched, clock)
     assert len(incidents) == 2
     assert await watched.events() == ["alert.opened", "alert.closed"] * 2
+
+
+async def test_incident_is_kept_for_30_days_after_it_is_over(
+    watched: Telling, scenario: Scenario, clock: Clock
+) -> None:
+    await attempts(scenario, settled=0, failed=20)
+    (opened,) = await check(watched, clock)
+    await clock.advance(days=31)
+    await scenario.queue.sweep(3600 * 24 * 365)
+    assert await Incidents(watched.database).all() == [opened]  # still on, however old
+
+    assert len(await check(watched, clock)) == 1  # it is off now
+    kept = []
+    for days in (29, 2):
+        await clock.advance(days=days)
+        await scenario.queue.sweep(3600 * 24 * 365)
+        kept.append(len(await Incidents(watched.database).all()))
+    assert kept == [1, 0]
 
 
 async def test_who_comes_right_after_another_does_not_look_again(

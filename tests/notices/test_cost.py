@@ -22,15 +22,20 @@ from told
 
 
 async def pages(database: Database, statement: str) -> int:
-    """How many pages the statement touches once its plans are made; what it writes is taken back."""
+    """How many pages the statement touches at least; what it writes is taken back.
+
+    Of several times: the first one plans, and whenever statistics are gathered the next one plans again.
+    """
+    touched = []
     async with database.transaction() as connection:
         for _ in range(7):
             undone = connection.transaction()
             await undone.start()
             plan = await connection.fetchval(f"explain (analyze, buffers, format json) {statement}")
             await undone.rollback()
-    top = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
-    return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
+            top = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
+            touched.append(int(top["Shared Hit Blocks"] + top["Shared Read Blocks"]))
+    return min(touched)
 
 
 @pytest.mark.parametrize(

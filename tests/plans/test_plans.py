@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tests.million import FILLED_TABLES, write_history
-from tests.plans.cost import cost_of, warm_up
+from tests.plans.cost import cost_of, keep_from_the_planner, warm_up
 from tests.plans.statements import QUESTIONS, VERBS, Statement
 
 # Whoever comes first writes the million.
@@ -44,9 +44,7 @@ async def test_guard_sees_an_index_read_from_end_to_end(million: str) -> None:
 async def test_plans_made_while_hardly_anything_was_stored_stay_good(dsn: str) -> None:
     async with _connected(dsn) as early, _connected(dsn) as writer:
         # Statistics of ten rows would recommend a scan, and later ones would make the early session plan anew.
-        for table in FILLED_TABLES:
-            await writer.execute(f"alter table holdfast.{table} set (autovacuum_enabled = off)")
-            await writer.execute(f"truncate holdfast.{table} cascade")
+        await keep_from_the_planner(writer, FILLED_TABLES)
         await write_history(writer, finished_jobs=10)
         await writer.execute("select holdfast.register_worker('planner', 'test', 1)")
         for statement in WITHOUT_PREPARATION:

@@ -13,9 +13,12 @@ import pytest
 
 from holdfast.db.connection import Database
 from holdfast.engine.queue import Queue, Submission, submit
+from tests.walks.losing import lose
 from tests.walks.worker_process import Walk
 
 WAIT_SECONDS = 60.0
+# Looks often for who was lost, and takes nobody for lost who is only slow.
+ATTENTIVE = {"heartbeat_seconds": 0.4, "lease_seconds": 60.0, "sweep_seconds": 0.4}
 
 
 class WorkerProcess:
@@ -79,6 +82,10 @@ class Walks:
     async def submit(self, count: int = 1, **metadata: Any) -> list[int]:
         items = [Submission(organisation="acme", source_name=f"document {n}", metadata=metadata) for n in range(count)]
         return [submitted.job_id for submitted in await submit(self.database, "walk", items)]
+
+    async def lose(self, worker: WorkerProcess) -> None:
+        """Come back when a worker that is dead or frozen counts as lost."""
+        await lose(self.database, pid=worker.process.pid)
 
     async def until(self, question: Callable[[], Awaitable[bool]], seconds: float = WAIT_SECONDS) -> None:
         async with asyncio.timeout(seconds):

@@ -18,7 +18,7 @@ from holdfast.engine.worker import Pace, Worker
 from holdfast.settings import Settings
 from tests.walks.worker_process import say, stand_still
 
-QUICK = Pace(heartbeat_seconds=0.4, lease_seconds=2.0, sweep_seconds=0.4)
+ATTENTIVE = Pace(heartbeat_seconds=0.4, lease_seconds=60.0, sweep_seconds=0.4)
 
 
 def pipeline(parser_url: str) -> Pipeline:
@@ -27,7 +27,7 @@ def pipeline(parser_url: str) -> Pipeline:
             return Done(attempt.answer.result())
         # The same while nobody was charged for a failure: a worker that dies now leaves an order that is found again.
         key = {"Idempotency-Key": f"{attempt.job_id}-{attempt.run}-{attempt.number}"}
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             order = await client.post(parser_url, json={"name": attempt.document.source_name}, headers=key)
         return Awaits("parser", order.json()["id"], within_seconds=600)
 
@@ -50,7 +50,7 @@ class DyingWorker(Worker):
 async def main(config: dict[str, Any]) -> None:
     kind = DyingWorker if config["dies_before_settle"] else Worker
     async with connect(Settings(database_url=config["dsn"])) as database:
-        worker = kind(database, [pipeline(config["parser_url"])], pace=QUICK)
+        worker = kind(database, [pipeline(config["parser_url"])], pace=ATTENTIVE)
         say("started")
         await worker.run()
 

@@ -93,6 +93,7 @@ async def test_worker_killed_between_asking_and_settling_is_answered_all_the_sam
     assert await parser.call_back(served, "order-1") == "unknown"
     await doomed.kill()
     await walks.start_parsing(parser.base_url)
+    await walks.lose(doomed)
     await walks.until_state(job_id, "done")
     assert await _has_the_text(walks, job_id)
     assert list(parser.orders.values()) == ["order-1"], "it was parsed, and paid, once"

@@ -5,26 +5,33 @@ import time
 
 import pytest
 
-from tests.walks.conftest import Walks
+from holdfast.engine.worker import Pace
+from tests.walks.conftest import ATTENTIVE, Walks
 from tests.walks.worker_process import BOUNDARIES
 
 PHASES = ["first", "second", "third"]
 TAKEN_OVER_SECONDS = 15.0
-QUICK = {"heartbeat_seconds": 0.4, "lease_seconds": 2.0, "sweep_seconds": 0.4}
+SLOW_MACHINE_SECONDS = 15.0
+
+
+def test_default_pace_leaves_time_to_be_taken_over() -> None:
+    pace = Pace()
+    assert pace.lease_seconds + pace.sweep_seconds + pace.poll_seconds < TAKEN_OVER_SECONDS
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_job_of_killed_worker_completes_elsewhere(walks: Walks, boundary: str) -> None:
-    # Once at the pace that operators get by default: a job waits no longer than that for its worker.
-    pace = {} if boundary == "mid_phase" else QUICK
     (job_id,) = await walks.submit()
-    doomed = await walks.start(pause_at=boundary, **pace)
-    await doomed.says(boundary)
-    await walks.start(**pace)
-    await doomed.kill()
-    killed_at = time.monotonic()
-    await walks.until_state(job_id, "done")
-    assert time.monotonic() - killed_at < TAKEN_OVER_SECONDS
+    # Once at the pace that operators get by default: a job waits no longer than that for its worker.
+    if boundary == "mid_phase":
+        await _kill_and_wait_out_the_lease(walks, job_id)
+    else:
+        doomed = await walks.start(pause_at=boundary, **ATTENTIVE)
+        await doomed.says(boundary)
+        await walks.start(**ATTENTIVE)
+        await doomed.kill()
+        await walks.lose(doomed)
+        await walks.until_state(job_id, "done")
 
     lost = [("second", "lost")] if boundary != "after_settle" else []
     expected = [("first", "completed"), *lost, ("second", "completed"), ("third", "completed")]
@@ -45,12 +52,22 @@ async def test_job_of_killed_worker_completes_elsewhere(walks: Walks, boundary: 
     assert charged == 0
 
 
+async def _kill_and_wait_out_the_lease(walks: Walks, job_id: int) -> None:
+    doomed = await walks.start(pause_at="mid_phase")
+    await doomed.says("mid_phase")
+    await walks.start()
+    await doomed.kill()
+    killed_at = time.monotonic()
+    await walks.until_state(job_id, "done")
+    assert time.monotonic() - killed_at < TAKEN_OVER_SECONDS + SLOW_MACHINE_SECONDS
+
+
 async def test_stopped_worker_that_comes_back_writes_nothing(walks: Walks) -> None:
-    (job_id,) = await walks.submit(pause_seconds=0.5)
-    frozen = await walks.start(pause_at="mid_phase", **QUICK)
+    (job_id,) = await walks.submit(freezes=True, pause_seconds=0)
+    frozen = await walks.start(pause_at="mid_phase", **ATTENTIVE)
     await frozen.says("mid_phase")
-    frozen.send(signal.SIGSTOP)
-    await walks.start(**QUICK)
+    await walks.start(**ATTENTIVE)
+    await walks.lose(frozen)
     await walks.until_state(job_id, "done")
     outcomes = await walks.outcomes(job_id)
 
@@ -64,11 +81,11 @@ async def test_stopped_worker_that_comes_back_writes_nothing(walks: Walks) -> No
 
 
 async def test_worker_that_came_back_works_again_under_a_new_name(walks: Walks) -> None:
-    (job_id,) = await walks.submit(pause_seconds=0.5)
-    frozen = await walks.start(pause_at="mid_phase", **QUICK)
+    (job_id,) = await walks.submit(freezes=True, pause_seconds=0)
+    frozen = await walks.start(pause_at="mid_phase", **ATTENTIVE)
     await frozen.says("mid_phase")
-    frozen.send(signal.SIGSTOP)
-    other = await walks.start(**QUICK)
+    other = await walks.start(**ATTENTIVE)
+    await walks.lose(frozen)
     await walks.until_state(job_id, "done")
     await other.kill()
     frozen.send(signal.SIGCONT)
@@ -85,11 +102,12 @@ async def test_worker_that_came_back_works_again_under_a_new_name(walks: Walks) 
 async def test_document_that_kills_its_workers_ends_as_dead_letter_and_its_neighbours_finish(walks: Walks) -> None:
     neighbours = await walks.submit(20)
     (deadly,) = await walks.submit(deadly=True)
-    workers = [await walks.start(**QUICK)]
+    workers = [await walks.start(**ATTENTIVE)]
 
     async def settled() -> bool:
-        if not workers[-1].running or workers[-1].process.returncode is not None:
-            workers.append(await walks.start(**QUICK))
+        if not workers[-1].running:
+            workers.append(await walks.start(**ATTENTIVE))
+            await walks.lose(workers[-2])
         return not await walks.database.fetchval(
             "select exists (select from holdfast.pipeline_job where state not in ('done', 'deadletter'))"
         )

@@ -46,6 +46,8 @@ class Walk:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.reached("mid_phase", attempt):
             say("mid_phase")
+            if attempt.document.metadata.get("freezes"):
+                os.kill(os.getpid(), signal.SIGSTOP)
             await asyncio.sleep(float(str(attempt.document.metadata.get("pause_seconds", 3600))))
 
         async def save(connection: Connection) -> None:
@@ -91,7 +93,7 @@ async def main(config: dict[str, Any]) -> None:
     walk = Walk(Path(config["log"]), config.get("pause_at"))
     pace = Pace(**config.get("pace", {}))
     settings = Settings(database_url=config["dsn"])
-    async with connect(settings, connect_seconds=2, command_seconds=pace.lease_seconds) as database:
+    async with connect(settings, connect_seconds=20, command_seconds=pace.lease_seconds) as database:
         worker = PausingWorker(database, [walk.pipeline], pace=pace)
         worker.walk = walk
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)

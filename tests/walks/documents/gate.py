@@ -20,10 +20,8 @@ create trigger gate before update on holdfast.pipeline_job for each row
 when (old.state = 'working' and (new.phase <> old.phase or new.state = 'done'))
 execute function public.wait_at_gate();
 """
-WAITING = """
-select pid from pg_stat_activity
-where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0
-"""
+# Others may be in each other's way for a moment: only who stands before the keeper counts.
+WAITING = "select pid from pg_stat_activity where datname = current_database() and $1 = any (pg_blocking_pids(pid))"
 
 
 class Gate:
@@ -49,11 +47,12 @@ class Gate:
         await self._keeper.execute(f"begin; lock table {name} in share mode")
 
     async def is_waited_at(self) -> bool:
-        return await self._watcher.fetchval(f"select exists ({WAITING})") is True
+        return await self._watcher.fetchval(f"select exists ({WAITING})", self._keeper.get_server_pid()) is True
 
     async def open(self) -> None:
         """Let those through who come from now on. Who waits now is dead, and the server learns that here."""
-        await self._watcher.execute(f"select pg_terminate_backend(pid, 5000) from ({WAITING}) as w")
+        end_them = f"select pg_terminate_backend(pid, 5000) from ({WAITING}) as w"
+        await self._watcher.execute(end_them, self._keeper.get_server_pid())
         await self._watcher.execute("delete from public.gate")
         await self._keeper.execute("rollback; select pg_advisory_unlock_all()")
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.app import App, open_for_worker
 from holdfast.intake.found import Found
 from holdfast.intake.intake import Taken
@@ -15,8 +17,11 @@ from holdfast.intake.sources.files import Files
 from holdfast.settings import Settings
 
 ORGANISATION = "acme"
-WAIT_SECONDS = 120.0
-QUICK = {"heartbeat_seconds": 0.4, "lease_seconds": 2.0, "sweep_seconds": 0.4}
+# A machine with much else to do takes several times as long as one that has only this.
+WAIT_SECONDS = 300.0
+LONG = pytest.mark.timeout(600)
+# Nobody dies here, so nobody needs to be missed soon: a worker on a busy machine is not taken for a dead one.
+UNHURRIED = {"lease_seconds": 60.0}
 PHASES = ("store", "extract", "validate", "chunk", "embed", "graph_extract", "graph_add", "publish")
 COMPLETED_ONCE = Counter({(phase, "completed"): 1 for phase in PHASES})
 # A job that an operator holds waits for that operator.
@@ -45,7 +50,7 @@ class Ground:
 
     def settings(self, **changed: Any) -> Settings:
         home = self._made("home")
-        return Settings(database_url=self.dsn, home=home, storage_url=self.store.as_uri(), **{**QUICK, **changed})
+        return Settings(database_url=self.dsn, home=home, storage_url=self.store.as_uri(), **{**UNHURRIED, **changed})
 
     @asynccontextmanager
     async def opened(self, **changed: Any) -> AsyncIterator[App]:

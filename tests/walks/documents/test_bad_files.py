@@ -21,9 +21,9 @@ from tests.extract.bad_files import (
 )
 from tests.extract.readers.archive_samples import Entry, forged_zip, overlapping_zip, special, tar_of, xz_with_window
 from tests.extract.samples import pdf
-from tests.walks.documents.ground import Ground, attempts, jobs, take_in, work
+from tests.walks.documents.ground import LONG, Ground, attempts, jobs, take_in, work
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), LONG]
 
 BAD: Mapping[str, tuple[Callable[[], bytes], str]] = MappingProxyType(
     {
@@ -31,7 +31,7 @@ BAD: Mapping[str, tuple[Callable[[], bytes], str]] = MappingProxyType(
         "header-only.pdf": (lambda: b"%PDF-1.7\n", "corrupt_input"),
         "half.pdf": (lambda: pdf([["A page that was cut."], ["Another one."]])[:500], "corrupt_input"),
         "circle.pdf": (cyclic_pages, "corrupt_input"),
-        "inflated.pdf": (flate_bomb, "corrupt_input"),
+        "inflated.pdf": (flate_bomb, "unsafe_archive"),
         "locked.pdf": (encrypted_pdf, "encrypted"),
         "vast-picture.pdf": (huge_picture, "empty_text"),
         "bomb.docx": (zip_bomb, "unsafe_archive"),

@@ -10,10 +10,10 @@ import pytest
 import pytest_asyncio
 
 from holdfast.app import App
-from tests.walks.documents.ground import ORGANISATION, Ground, jobs, take_in, work
+from tests.walks.documents.ground import LONG, ORGANISATION, Ground, jobs, take_in, work
 from tests.walks.documents.more_formats import COPE_SECOND, write_formats
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), LONG]
 
 MINUTES_OF_A_PASSAGE = 3
 SAMPLES = Path(__file__).parents[3] / "examples" / "library"

@@ -13,12 +13,14 @@ import pytest_asyncio
 from holdfast.app import App
 from holdfast.intake.sources.links import linked
 from tests.intake.web import Web, respond, web
+from tests.walks.conftest import ATTENTIVE
 from tests.walks.documents.gate import Gate
-from tests.walks.documents.ground import ORGANISATION, PHASES, QUICK, Ground, attempts, jobs, take_in, until
+from tests.walks.documents.ground import LONG, ORGANISATION, PHASES, Ground, attempts, jobs, take_in, until
 from tests.walks.documents.providers import Providers
 from tests.walks.documents.worker_process import WorkerProcess
+from tests.walks.losing import lose
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), LONG]
 
 NAME = "round.wav"
 # Enough talk for several calls of every kind: more than 128 passages, which the embedder takes at once.
@@ -27,7 +29,7 @@ TALK = [
     f"drift wood at pile {n * 3} before he rings the small bell beside the door of shed {n % 5} and goes on."
     for n in range(180)
 ]
-CAUGHT_SECONDS = 30.0
+CAUGHT_SECONDS = 100.0
 PAYING = ("extract", "chunk", "embed", "graph_extract")
 
 
@@ -53,14 +55,16 @@ class Procession:
 
     async def walk(self) -> None:
         """Kill a worker in each phase. The next one is ready by then, so that it takes over at once."""
+        ends = await self._set_trap(PHASES[0])
         await self.start()
-        for phase in PHASES:
-            is_caught = await self._set_trap(phase)
-            await self._until(is_caught)
+        for following in (*PHASES[1:], None):
+            await self._until(ends)
             await self.start()
             await self._workers[-2].kill()
             await self._gate.open()
-        await self._until(self._is_done)
+            ends = self._is_done if following is None else await self._set_trap(following)
+            await lose(self._app.database, pid=self._workers[-2].pid)
+        await self._until(ends)
 
     async def _until(self, question: Callable[[], Awaitable[bool]]) -> None:
         """Wait for it, unless something failed that was not meant to."""
@@ -73,7 +77,7 @@ class Procession:
         await until(answer, CAUGHT_SECONDS)
 
     async def start(self) -> None:
-        settings = {"database_url": self._ground.dsn, "home": self._ground.folder / "home", **QUICK}
+        settings = {"database_url": self._ground.dsn, "home": self._ground.folder / "home", **ATTENTIVE}
         settings |= {"storage_url": self._ground.store.as_uri(), "chunk_tokens": 50, "chunk_overlap_tokens": 0}
         settings |= {"allowed_hosts": "127.0.0.1", **self._providers.settings}
         worker = WorkerProcess(settings, self._ground.folder / "worker.log")
@@ -102,18 +106,13 @@ class Procession:
         return self._gate.is_waited_at
 
     def _held(self, phase: str, *, after: int) -> Callable[[], Awaitable[bool]]:
+        """One call after the other is made, so who makes this one remembers all answers that came before."""
         came = self._providers.hold(phase, after=after)
 
         async def is_caught() -> bool:
-            return came.is_set() and await self._others_are_kept()
+            return came.is_set()
 
         return is_caught
-
-    async def _others_are_kept(self) -> bool:
-        """Whether nobody asks any more: all answers but the one kept back are remembered by now."""
-        before = len(self._providers.calls)
-        await asyncio.sleep(0.5)
-        return len(self._providers.calls) == before
 
     async def _site_is_asked(self) -> bool:
         return bool(self._site.requests)
@@ -185,6 +184,18 @@ async def test_passage_is_found_with_its_time(walk: Walk) -> None:
     first = found.hits[0]
     assert first.place.seconds is not None
     assert first.place.seconds[0] <= 500 < first.place.seconds[1]
+
+
+async def test_every_paid_answer_is_in_the_total_whoever_was_killed_after_it(walk: Walk) -> None:
+    job = await walk.app.overview.job((await jobs(walk.app))[NAME]["id"])
+    remembered = [one for one in job["attempts"] if one["phase"] in ("extract", "chunk", "graph_extract")]
+    lost = {one["phase"]: one for one in remembered if one["outcome"] == "lost"}
+    kept = await walk.app.database.fetchval("select sum(cost_usd) from holdfast.paid_answer")
+
+    assert sum(one["cost_usd"] for one in remembered) == kept
+    assert [lost[phase]["cost_usd"] > 0 for phase in ("extract", "chunk", "graph_extract")] == [False, True, True]
+    assert all(one["error"]["details"] == {"cost_is_known": False} for one in lost.values())
+    assert job["total_cost_usd"] == sum(one["cost_usd"] for one in job["attempts"])
 
 
 async def test_crashes_of_workers_are_not_charged_to_the_document(walk: Walk) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 from holdfast.app import App
 from holdfast.intake.intake import Result
 from tests.extract.samples import pdf
-from tests.walks.documents.ground import QUICK, Ground, jobs, take_in, until, work
+from tests.walks.documents.ground import LONG, UNHURRIED, Ground, jobs, take_in, until, work
 from tests.walks.documents.measured import MEGABYTE, Watch, resident_mb
 from tests.walks.documents.worker_process import WorkerProcess
+
+pytestmark = LONG
 
 TEXT_MB = 256
 PAGES = 3000
@@ -64,7 +66,7 @@ async def test_text_beyond_the_limit_is_too_large_and_its_neighbour_completes(gr
 
 def _worker(ground: Ground) -> WorkerProcess:
     settings = {"database_url": ground.dsn, "home": ground.folder / "home", "storage_url": ground.store.as_uri()}
-    return WorkerProcess({**settings, **QUICK}, ground.folder / "worker.log")
+    return WorkerProcess({**settings, **UNHURRIED}, ground.folder / "worker.log")
 
 
 async def _is_registered(app: App) -> bool:

@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from holdfast.app import App
 from holdfast.intake.intake import Result
-from tests.walks.documents.ground import PHASES, Ground, take_in, work
+from tests.walks.documents.ground import LONG, PHASES, Ground, take_in, work
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), LONG]
 
 FILES = 1000
 TABLES = "select relname from pg_class where relnamespace = 'holdfast'::regnamespace and relkind = 'r' order by relname"

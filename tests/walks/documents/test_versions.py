@@ -36,8 +36,8 @@ async def test_old_version_answers_until_the_new_one_is_complete(ground: Ground)
             return bool(await app.database.fetchval(WAITS_TO_PUBLISH))
 
         await work_until(app, waits_to_publish)
-        assert await _answering(app) == [old]
-        answers: list[list[int]] = []
+        answers = [await _answering(app)]
+        assert answers == [[old]]
         asking = asyncio.create_task(_ask_until(app, answers, last=[new]))
         await app.control("an operator").release(hold)
         await work(app)
