@@ -14,6 +14,7 @@ from rich.table import Table
 from bench import (
     backlog,
     carrying,
+    configurations,
     embedding,
     extracting,
     history,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Place], Awaitable[list[Figure]]]] = {
     "isolated": isolated.measure,
     "extracting": extracting.measure,
     "carrying": carrying.measure,
+    "configurations": configurations.measure,
     "embedding": embedding.measure,
     "quality": quality.measure,
     "searching": searching.measure,

@@ -1,20 +1,23 @@
-"""Documents on their way through the documents pipeline, carried by a real worker in a process of its own."""
+"""Documents on their way through a pipeline, carried by a real worker in a process of its own."""
 
 import asyncio
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from bench.place import Place, connected
 from holdfast.app import App, open_app
 from holdfast.intake.sources.files import Files
 from holdfast.pipelines import DOCUMENTS
 from holdfast.settings import Settings
+
+Watch: TypeAlias = Callable[[int], Coroutine[Any, Any, None]]
 
 ORGANISATION = "bench"
 
@@ -52,16 +55,19 @@ class Carrier:
         async with open_app(self.settings) as app:
             yield app
 
-    async def take_in(self, folder: Path) -> None:
+    async def take_in(self, folder: Path, pipeline: str = DOCUMENTS) -> None:
         """Store the files of a folder and queue them."""
         async with self.opened() as app:
             await app.register()
-            async for taken in app.intake(DOCUMENTS).take_in(Files(folder), organisation=ORGANISATION):
+            async for taken in app.intake(pipeline).take_in(Files(folder), organisation=ORGANISATION):
                 if taken.result != "created":
                     raise RuntimeError(f"{taken.found.name} was not taken in but {taken.result}: {taken.reason}")
 
-    async def work(self, *phases: str) -> None:
-        """Have a fresh `holdfast worker` do these phases, or all, until nothing is left of them."""
+    async def work(self, *phases: str, beside: Watch | None = None) -> None:
+        """Have a fresh `holdfast worker` do these phases, or all, until nothing is left of them.
+
+        `beside` is given its process id, and runs for as long as it does.
+        """
         async with connected(self.settings.database_url or "") as connection:
             await connection.execute("vacuum (analyze)")
             await connection.execute("checkpoint")
@@ -77,7 +83,11 @@ class Carrier:
             cwd=self.settings.home,
             stderr=asyncio.subprocess.PIPE,
         )
+        watching = asyncio.create_task(beside(worker.pid)) if beside else None
         _, said = await worker.communicate()
+        if watching:
+            watching.cancel()
+            await asyncio.wait({watching})
         if worker.returncode != 0:
             raise RuntimeError(f"the worker ended with {worker.returncode}: {said.decode()[-2000:]}")
 

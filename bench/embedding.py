@@ -1,6 +1,7 @@
 """What embedding costs beyond the embedder itself: the embed phase, against the embedder called in a bare loop."""
 
 import asyncio
+import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -18,35 +19,47 @@ from bench.served_model import SETTINGS
 SECTIONS = 100
 
 
+CORES = os.cpu_count() or 1
+
+
 async def measure(place: Place) -> list[Figure]:
-    """The default model, and one that is served elsewhere, as larger ones are."""
+    """The default model, and one that is served elsewhere, as larger ones are.
+
+    A call of the default model takes one core and a worker makes several at once, so it is also compared with as many
+    bare loops as there are cores: they leave nothing to whoever stores the vectors.
+    """
     async with _served_model() as url:
         return [
-            await _measure_model(place, "by the default model"),
-            await _measure_model(place, "by a model elsewhere", url),
+            *await _measure_model(place, "by the default model", loops=(1, CORES)),
+            *await _measure_model(place, "by a model elsewhere", url, loops=(1,)),
         ]
 
 
-async def _measure_model(place: Place, what: str, url: str | None = None) -> Figure:
+async def _measure_model(place: Place, what: str, *address: str, loops: tuple[int, ...]) -> list[Figure]:
     """Passages per second of both, in turn, the loading of the model included."""
-    variables = {} if url is None else {**SETTINGS, "HOLDFAST_EMBEDDER_BASE_URL": url}
-    arguments = () if url is None else (url,)
-    worker, bare = [], []
+    variables = {**SETTINGS, "HOLDFAST_EMBEDDER_BASE_URL": address[0]} if address else {}
+    worker: list[float] = []
+    bare: dict[int, list[float]] = {at_once: [] for at_once in loops}
     for number in range(place.scale.rounds):
         async with carrier(place, f"embedding_{number}", variables) as documents:
             passages = await _prepare(documents, place.scale.books)
             dsn = documents.settings.database_url or ""
-            bare.append(passages / await run_bare("bench.bare_embedding", dsn, *arguments))
+            for at_once in loops:
+                seconds = await run_bare("bench.bare_embedding", dsn, str(at_once), *address)
+                bare[at_once].append(passages / seconds)
             worker.append(passages / await _embed(documents, place.scale.books))
-    return Figure(
-        name=f"embedding of {passages:,} passages {what}",
-        measured=median(worker),
-        against=median(bare),
-        unit="passages/s",
-        baseline="bare loop, best batch size",
-        demand="at least",
-        bound=0.9,
-    )
+    return [
+        Figure(
+            name=f"embedding of {passages:,} passages {what}",
+            measured=median(worker),
+            against=median(bare[at_once]),
+            unit="passages/s",
+            baseline="bare loop, best batch size" if at_once == 1 else f"{at_once} bare loops at once",
+            demand="at least" if at_once == 1 else None,
+            bound=0.9,
+        )
+        for at_once in loops
+    ]
 
 
 @asynccontextmanager

@@ -10,10 +10,10 @@ from pathlib import Path
 import asyncpg
 
 from bench.scale import Scale
-from holdfast.app import FUNCTIONS
 from holdfast.db.connection import connect
 from holdfast.db.embedded import embedded
 from holdfast.db.migrations import migrate
+from holdfast.schema import FUNCTIONS
 from holdfast.settings import Settings
 from tests.endpoint import with_database
 

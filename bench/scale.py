@@ -19,6 +19,7 @@ class Scale:
     files: int
     books: int
     viewed_jobs: int
+    configuration_files: int
 
 
 FULL = Scale(
@@ -34,6 +35,7 @@ FULL = Scale(
     files=500,
     books=80,
     viewed_jobs=10_000,
+    configuration_files=10_000,
 )
 
 QUICK = Scale(
@@ -49,4 +51,5 @@ QUICK = Scale(
     files=110,
     books=12,
     viewed_jobs=2_000,
+    configuration_files=500,
 )
