@@ -9,7 +9,7 @@ from account import Account, Promise
 from picture import PHASES, Watch
 from rich.console import Console
 from rich.table import Table
-from service import FORBIDDEN, HOPELESS, RETRACTED, Service, running_service
+from service import FIRST_SUMMARIES, FORBIDDEN, HOPELESS, RETRACTED, Service, running_service
 from world import WorkerProcess, holdfast, own_world, worker_processes
 
 from holdfast.app import App, open_app
@@ -18,7 +18,6 @@ from holdfast.settings import load_settings
 
 ARTICLES = {"aurora": 19, "borealis": 11, "cirrus": 6}
 FIRST_LIMIT_USD, SECOND_LIMIT_USD = Decimal("0.09"), Decimal("1")
-KILL_AFTER_STORIES = 6
 
 
 def submissions() -> list[Submission]:
@@ -36,7 +35,7 @@ def submissions() -> list[Submission]:
     ]
 
 
-async def play(app: App, watch: Watch, workers: list[WorkerProcess]) -> None:
+async def play(app: App, watch: Watch, workers: list[WorkerProcess], service: Service) -> None:
     """The story: submit, kill a worker in the middle, run out of money, get more, finish."""
     control = app.control("example")
     await app.register()
@@ -48,8 +47,9 @@ async def play(app: App, watch: Watch, workers: list[WorkerProcess]) -> None:
     )
 
     one = workers[0]
-    picture = await watch.until(lambda p: p.past("store") >= KILL_AFTER_STORIES and p.in_hand.get(one.pid, 0) > 1)
+    picture = await watch.until(lambda p: p.past("store") >= FIRST_SUMMARIES and p.in_hand.get(one.pid, 0) > 1)
     one.kill()
+    service.go_on.set()
     watch.tell(f"[bold red]kill -9[/] for {one.name}, which had {picture.in_hand[one.pid]} jobs in hand")
     await watch.until(lambda p: p.in_hand[one.pid] == 0)
     watch.tell("it was missed: its jobs are back in the queue, at the phase they were in, uncharged")
@@ -95,7 +95,7 @@ async def run(console: Console, service: Service) -> int:
         with worker_processes("worker one", "worker two") as workers:
             async with Watch(app, console).drawing() as watch:
                 try:
-                    await play(app, watch, workers)
+                    await play(app, watch, workers, service)
                 except TimeoutError:
                     console.print(f"[bold red]the story stopped[/]; {workers[1].name} said:\n{workers[1].last_words}")
                     return 1

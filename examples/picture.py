@@ -85,7 +85,7 @@ class Watch:
         """Say what happened, above the bars."""
         self._progress.console.print(f"[dim]{time.monotonic() - self._started_at:5.1f} s[/]  {text}", highlight=False)
 
-    async def until(self, reached: Callable[[Picture], bool], *, seconds: float = 40) -> Picture:
+    async def until(self, reached: Callable[[Picture], bool], *, seconds: float = 120) -> Picture:
         """Keep drawing until it is so; raises TimeoutError when it never is."""
         async with asyncio.timeout(seconds):
             while True:

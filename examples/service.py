@@ -18,6 +18,7 @@ PRICE_USD = Decimal("0.003")
 SEED = 7
 RETRY_AFTER_SECONDS = 1
 WORST_CALLS = 2
+FIRST_SUMMARIES = 6
 
 RETRACTED, FORBIDDEN, HOPELESS = "retracted", "forbidden", "hopeless"
 """Articles with a fate: gone from the newspaper; refused by the service; never answered in JSON."""
@@ -40,19 +41,30 @@ class Call:
 
 
 class Service(ThreadingHTTPServer):
-    """Serves until closed; `calls` is its ledger."""
+    """Serves until closed; `calls` is its ledger.
+
+    After the first summaries it keeps its callers waiting until told to go on: whoever is killed then has calls in
+    hand, however fast or slow the machine is.
+    """
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.calls: list[Call] = []
+        self.go_on = threading.Event()
         self._calls_by_article: dict[str, int] = {}
         self._lock = threading.Lock()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def hesitate(self) -> None:
+        """Take the time that an answer takes."""
+        time.sleep(0.25)
+        if sum(call.answer == "good" for call in self.calls) >= FIRST_SUMMARIES:
+            self.go_on.wait()
 
     def answer(self, article: str, job_id: int, token: int) -> Answer:
         """Decide how to answer, and bill it: from here on the money is gone, whoever still listens."""
@@ -101,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        time.sleep(0.25)
+        self.server.hesitate()
         job_id, token = int(self.headers["Job"]), int(self.headers["Token"])
         match self.server.answer(self.headers["Article"], job_id, token):
             case "good":
