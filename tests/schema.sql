@@ -985,6 +985,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function living_copy(p_document bigint, p_rather bigint, p_except bigint[]) returns bigint
 -- function lock_for_ending(p_jobs bigint[]) returns void
 -- function lock_versions(p_document bigint) returns void
+-- function locked_for_ending(p_jobs bigint[]) returns SETOF holdfast.pipeline_job
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly

@@ -148,13 +148,13 @@ async def many_connections(dsn: str, pool_size: int) -> AsyncIterator[Database]:
         yield database
 
 
-async def until_someone_waits_for_a_lock(database: Database) -> None:
-    """Come back when a statement in this database is blocked by another transaction."""
+async def until_someone_waits_for_a_lock(database: Database, waiting: int = 1) -> None:
+    """Come back when so many statements in this database are blocked by other transactions."""
     await database.execute(
-        """
+        f"""
         do $$ begin
-            while not exists (
-                select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+            while {waiting} > (
+                select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
             ) loop
                 perform pg_sleep(0.01), pg_stat_clear_snapshot();
             end loop;

@@ -11,7 +11,16 @@ from holdfast.engine.policy import Policy, Rule
 from holdfast.engine.queue import Handle
 from holdfast.errors import Category, Conflict, NetworkTimeout
 from tests.conftest import Clock
-from tests.engine.scenario import LEASE_SECONDS, WORKER, Scenario, begin, many_connections, plain
+from tests.engine.scenario import (
+    LEASE_SECONDS,
+    STORIES,
+    WORKER,
+    Scenario,
+    begin,
+    many_connections,
+    plain,
+    until_someone_waits_for_a_lock,
+)
 
 
 async def test_jobs_of_a_silent_worker_go_back_uncharged(database: Database, clock: Clock) -> None:
@@ -201,6 +210,29 @@ async def test_workers_gone_for_a_week_are_forgotten(database: Database, clock: 
     await clock.advance(days=8)
     await scenario.queue.sweep(LEASE_SECONDS)
     assert await database.fetchval("select count(*) from holdfast.worker") == 0
+
+
+async def test_sweep_and_a_failure_of_the_same_document_do_not_deadlock(dsn: str) -> None:
+    async with many_connections(dsn, 4) as database:
+        stories = await begin(database, STORIES)
+        documents = await begin(database, plain("extract"))
+        await stories.register_worker("gone")
+        await stories.submit(2)
+        gone = await stories.claim_one("enrich", worker="gone")
+        own = await stories.claim_one("enrich")
+        await documents.submit(document_id=own.document.id)
+        also_gone = await documents.claim_one("extract", worker="gone")
+        for attempt in (gone, own):
+            assert await stories.reserve(attempt, "0.003")
+        await database.execute("update holdfast.worker set stopped_at = now() where id = 'gone'")
+        async with database.transaction() as connection:
+            await connection.execute("select from holdfast.budget_day for update")
+            sweeping = asyncio.ensure_future(stories.queue.sweep(LEASE_SECONDS))
+            await until_someone_waits_for_a_lock(database)
+            failing = asyncio.ensure_future(stories.fail([own], NetworkTimeout("reset")))
+            await until_someone_waits_for_a_lock(database, 2)
+        assert sorted((await sweeping)["lost_jobs"]) == sorted([gone.job_id, also_gone.job_id])
+        assert set((await failing).values()) == {"failed"}
 
 
 async def _fall_silent(scenario: Scenario, clock: Clock) -> list[int]:

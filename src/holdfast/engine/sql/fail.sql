@@ -43,3 +43,16 @@ begin
     perform from document
     where id = any (array(select document_id from pipeline_job where id = any (p_jobs))) order by id for no key update;
 end $$;
+
+-- The jobs, locked so, in the order in which fail() ends them: who ends several must not wait for money or a hold with
+-- documents still to be locked that someone else holds who waits for the same.
+create or replace function holdfast.locked_for_ending(p_jobs bigint[]) returns setof holdfast.pipeline_job
+language plpgsql set search_path = holdfast, pg_temp as $$
+begin
+    perform lock_for_ending(p_jobs);
+    return query
+        select j.* from pipeline_job j
+        join phase p on p.pipeline = j.pipeline and p.name = j.phase
+        where j.id = any (p_jobs)
+        order by p.provider, j.organisation, j.pipeline, j.phase, j.id;
+end $$;
