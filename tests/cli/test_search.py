@@ -66,7 +66,9 @@ def test_a_program_gets_the_passage_its_place_and_why(searched: CommandLine) -> 
     assert [hit["text"][start:end] for start, end in hit["highlights"]] == ["ledger", "ledger"]
 
 
-@pytest.mark.parametrize("narrowed", ["--meta team=sales", "--platform file", "--name gate.md", "--document 1"])
+@pytest.mark.parametrize(
+    "narrowed", ["--meta team=sales", "--platform file", "--name gate.md", "--location gate.md", "--document 1"]
+)
 def test_filters_leave_out_what_does_not_fit(narrowed: str, searched: CommandLine) -> None:
     assert set(names(searched, "Anna", "Berg", *narrowed.split())) == {"gate.md"}
 

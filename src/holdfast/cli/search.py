@@ -1,6 +1,7 @@
 """`holdfast search`: passages that answer a question, with the place each came from."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -20,7 +21,7 @@ Organisation = Annotated[
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="At most this many passages.")]
 By = Annotated[Mode, typer.Option("--by", help="fused (words and meaning), words or vectors.")]
 Platform = Annotated[str | None, typer.Option("--platform", help="Only documents from this source platform.")]
-Location = Annotated[str | None, typer.Option("--location", help="Only the source at this location.")]
+Location = Annotated[str | None, typer.Option("--location", help="Only the source at this path, link or location.")]
 Name = Annotated[str | None, typer.Option("--name", help="Only sources of this name.")]
 Document = Annotated[int | None, typer.Option("--document", metavar="ID", help="Only this document.")]
 Meta = Annotated[
@@ -60,7 +61,7 @@ def search(
             limit=limit,
             mode=by,
             source_platform=platform,
-            source_location=location,
+            source_location=_recorded(location),
             source_name=name,
             metadata=metadata,
             document_id=document,
@@ -70,6 +71,13 @@ def search(
 
     found = run(find, as_json=as_json)
     _print(found, as_json=as_json)
+
+
+def _recorded(location: str | None) -> str | None:
+    """As intake records it: a path that is there, by its URI."""
+    if location is None or not Path(location).exists():
+        return location
+    return Path(location).resolve().as_uri()
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:
