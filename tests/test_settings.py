@@ -27,6 +27,12 @@ def test_pipelines_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> N
     assert load_settings().pipelines == ("house.flows:documents", "house.flows:mail")
 
 
+def test_a_list_in_the_environment_is_refused_instead_of_taken_for_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_ALLOWED_HOSTS", '["127.0.0.1"]')
+    with pytest.raises(InvalidInput, match="HOLDFAST_ALLOWED_HOSTS is invalid: names stand between commas"):
+        load_settings()
+
+
 def test_pipelines_in_the_file_are_a_list() -> None:
     Path("holdfast.toml").write_text('pipelines = ["house.flows:documents"]\n')
     assert load_settings().pipelines == ("house.flows:documents",)

@@ -118,9 +118,11 @@ class Settings(BaseSettings):
     @field_validator("pipelines", "allowed_hosts", "languages", "llm_tasks", "alert_mail_to", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
-        return value
+        if not isinstance(value, str):
+            return value
+        if '"' in value or "'" in value:
+            raise ValueError("names stand between commas, without quotes: one,two")
+        return tuple(name.strip() for name in value.split(",") if name.strip())
 
     @field_validator("hook_secrets", mode="before")
     @classmethod
