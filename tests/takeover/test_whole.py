@@ -72,6 +72,8 @@ async def killed_when(desk: CommandLine, database: Database, option: str, condit
         process.wait()
 
 
+# Once is enough of so many; a few rows of every kind are taken over on each server.
+@pytest.mark.parametrize("server", ["embedded"], indirect=True)
 @pytest.mark.timeout(2 * MOST_SECONDS)
 async def test_hundred_thousand_rows_there_and_back(old: Installation, database: Database, desk: CommandLine) -> None:
     await database.execute(*filling(ROWS))
