@@ -3,6 +3,9 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
+
+from holdfast.extras import Extra
 
 ROOT = Path(__file__).parent.parent
 
@@ -14,3 +17,8 @@ def test_page_names_exactly_the_declared_dependencies() -> None:
     declared = {re.split(r"[\[<>=~! ]", line)[0] for group in groups for line in group}
     page = (ROOT / "docs" / "dependencies.md").read_text()
     assert set(re.findall(r"^\| ([a-z0-9-]+) \|", page, re.MULTILINE)) - {"package"} == declared
+
+
+def test_every_extra_that_a_message_may_name_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(get_args(Extra)) == set(project["project"]["optional-dependencies"])

@@ -23,10 +23,11 @@ def mcp(org: Organisation = None) -> None:
     async def work() -> None:
         from holdfast.app import open_app
         from holdfast.errors import InvalidInput
+        from holdfast.extras import install
         from holdfast.settings import load_settings
 
         if find_spec("mcp") is None:
-            raise InvalidInput("the package mcp is not installed: install holdfast with the extra mcp")
+            raise InvalidInput(f"the extra mcp is not installed: run {install('mcp')}")
         from holdfast.agents.server import build
 
         settings = load_settings()

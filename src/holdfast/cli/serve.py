@@ -14,6 +14,7 @@ import typer
 from holdfast.cli.running import finish, settings_with_logs
 from holdfast.cli.worker import beside
 from holdfast.errors import InvalidInput
+from holdfast.extras import install
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -60,7 +61,7 @@ def listening(host: str, port: int) -> socket.socket:
 def dress(api: "FastAPI") -> None:
     """Put the dashboard in front of the API, where its extra is installed."""
     if importlib.util.find_spec("nicegui") is None:
-        print("without a dashboard: install holdfast[dashboard] to have one", file=sys.stderr)
+        print(f"without a dashboard: run {install('dashboard')} to have one", file=sys.stderr)
         return
     home: Path = api.state.holdfast.settings.home
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(home / "dashboard"))  # not where it happens to be started

@@ -8,8 +8,9 @@ from pathlib import Path
 from holdfast.errors import OPERATOR_MENDS, UnsupportedFormat
 from holdfast.extract.reading import Progress, Reading, Source
 from holdfast.extract.recognition import RecognisedPage, TooSlow, recognise_pages
+from holdfast.extras import install
 
-HINT = "install holdfast[ocr] to read pictures of text"
+HINT = f"run {install('ocr')} to read pictures of text"
 # Pages at once: each call opens the document again, and holds their pictures.
 _BATCH = 8
 # A page of dense text takes one to five seconds; what takes longer is noise.

@@ -10,6 +10,7 @@ from holdfast.engine.attempt import Document
 from holdfast.errors import OPERATOR_MENDS, EmptyText, UnsupportedFormat
 from holdfast.extract.readers.cues import Cue, write_cues
 from holdfast.extract.reading import Reading
+from holdfast.extras import install
 from holdfast.providers.answers import Answers, answer_key
 from holdfast.providers.asking import Asking, Question
 from holdfast.providers.transcriber import Segment, Transcriber, Transcript
@@ -37,7 +38,7 @@ class Recordings:
         """The transcriber; UnsupportedFormat if there is none."""
         if self._transcriber is None:
             raise UnsupportedFormat(
-                f"{carried.name} is a recording ({carried.media_type}): install holdfast[audio], "
+                f"{carried.name} is a recording ({carried.media_type}): run {install('audio')}, "
                 "or set HOLDFAST_TRANSCRIBER to a service",
                 error_code="NO_TRANSCRIBER",
                 details=OPERATOR_MENDS,

@@ -12,6 +12,7 @@ from typing import Any, cast
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.isolation import Limits
 from holdfast.errors import OPERATOR_MENDS, PhaseError, UnsupportedFormat
+from holdfast.extras import install
 from holdfast.providers.transcriber import Segment, Transcript
 from holdfast.providers.whisper_child import transcribe_recording
 
@@ -64,7 +65,7 @@ class WhisperTranscriber:
     async def transcribe(self, recording: Path, *, media_type: str, on_progress: Callable[[float], None]) -> Transcript:
         """A recording without a sound track is EmptyText, one that cannot be opened CorruptInput."""
         if not self.is_installed():
-            text = f"{media_type} needs a transcriber: install holdfast[audio], or set one up in the settings"
+            text = f"{media_type} needs a transcriber: run {install('audio')}, or set HOLDFAST_TRANSCRIBER to a service"
             raise UnsupportedFormat(text, error_code="NO_TRANSCRIBER", details=OPERATOR_MENDS)
         folder = self._folder or await asyncio.to_thread(_bundled_folder)
         async with self._room, self._children() as children, children.child(key=self.name) as child:
