@@ -45,7 +45,7 @@ from holdfast.search.search import Search
 from holdfast.settings import Settings
 from holdfast.stories.reading import EntityCount, StoredStory, story_entities, story_of
 from holdfast.takeover.desk import Desk, takeovers
-from holdfast.tracing.collector import traced
+from holdfast.tracing import collector
 
 if TYPE_CHECKING:
     from holdfast.assembly import Assembly
@@ -160,7 +160,7 @@ class App:
     @property
     def doubts(self) -> list[str]:
         """What an operator should know about the settings."""
-        return [str(one) for one in assumptions(self.settings)]
+        return [*map(str, assumptions(self.settings)), *collector.doubts()]
 
     @property
     def configs(self) -> Configs:
@@ -301,7 +301,7 @@ async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
         await make_ready(database, settings)
         app = App(settings, database, resources)
         await resources.enter_async_context(app.assembly.children)
-        await resources.enter_async_context(traced(database))
+        await resources.enter_async_context(collector.traced(database))
         yield app
 
 

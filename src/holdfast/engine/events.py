@@ -144,11 +144,6 @@ def answer_came(provider: str, reference: str, result: str) -> None:
     _say(logging.INFO, "answer.came", provider=provider, reference=reference, result=result)
 
 
-def not_traced(reason: str) -> None:
-    """A collector is named, and nothing will reach it."""
-    _say(logging.WARNING, "not_traced", reason=reason)
-
-
 def _fields(attempt: Attempt) -> dict[str, object]:
     return {
         "job": attempt.job_id,

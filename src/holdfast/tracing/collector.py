@@ -8,6 +8,7 @@ from datetime import datetime
 
 from holdfast.db.connection import Database
 from holdfast.engine import events
+from holdfast.extras import install
 from holdfast.tracing.ids import Ids
 
 ADDRESSES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -16,17 +17,16 @@ GOODBYE_SECONDS = 3.0
 
 @asynccontextmanager
 async def traced(database: Database) -> AsyncIterator[None]:
-    """Send a span for every attempt that ends while the block runs, if a collector is named; otherwise do nothing."""
-    if not is_wanted():
-        yield
-        return
-    try:
-        from holdfast.tracing.spans import Spans
-    except ImportError as error:
+    """Send a span for every attempt that ends while the block runs, if a collector is named; otherwise do nothing.
+
+    Without the extra `otel` nothing is sent either: `doubts` says so.
+    """
+    if not is_wanted() or not is_installed():
         # Where it runs, someone may name a collector for all programs: that is no reason not to work.
-        events.not_traced(f"{error}: install holdfast[otel]")
         yield
         return
+    from holdfast.tracing.spans import Spans
+
     installed_at: datetime = await database.fetchval("select min(applied_at) from holdfast.migration")
     spans = Spans(Ids(installed_at.isoformat()))
     try:
@@ -42,3 +42,20 @@ def is_wanted() -> bool:
         os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
     )
     return not is_off and any(os.environ.get(name) for name in ADDRESSES)
+
+
+def is_installed() -> bool:
+    """Whether the extra `otel` is there."""
+    try:
+        import holdfast.tracing.spans  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def doubts() -> list[str]:
+    """What an operator should know: a collector is named, and nothing will reach it."""
+    if not is_wanted() or is_installed():
+        return []
+    named = next(name for name in ADDRESSES if os.environ.get(name))
+    return [f"{named} names a collector, and no trace will reach it: run {install('otel')}"]
