@@ -59,6 +59,7 @@ class CommandLine:
     directory: Path = field(default=HERE)
     program: tuple[str | Path, ...] = STARTED
     seconds: float = SECONDS
+    starts: tuple[str | Path, ...] = STARTED
 
     def with_settings(self, **settings: str) -> "CommandLine":
         return replace(self, settings={**self.settings, **settings})
@@ -91,7 +92,7 @@ class CommandLine:
     def started(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         """Start it; whatever is left of it at the end of the block is killed."""
         process = subprocess.Popen(
-            [*STARTED, *arguments],
+            [*self.starts, *arguments],
             env=self.environment,
             cwd=self.directory,
             stdout=subprocess.PIPE,
