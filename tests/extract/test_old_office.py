@@ -1,0 +1,48 @@
+"""Word and PowerPoint of 1997 to 2003: their text, where it stands, and what they call themselves."""
+
+import pytest
+
+from tests.extract.conftest import Extracting
+from tests.extract.old_slides import Slide, ppt
+from tests.extract.old_word import doc
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WORD, POWERPOINT = "application/msword", "application/vnd.ms-powerpoint"
+
+
+async def test_word_document_keeps_headings_and_every_letter(extracted: Extracting) -> None:
+    document = await extracted(
+        doc(
+            [
+                (1, "Die Gießerei"),
+                (0, "Für die größte Glocke fließt Bronze."),
+                (2, "Le cœur"),
+                (0, "Son œuvre coûte 3 € en été, à Łódź."),
+            ]
+        ),
+        WORD,
+    )
+
+    assert document.text == (
+        "# Die Gießerei\n\nFür die größte Glocke fließt Bronze.\n\n## Le cœur\n\nSon œuvre coûte 3 € en été, à Łódź.\n"
+    )
+    assert document.place("größte Glocke").heading == ("Die Gießerei",)
+    assert document.place("Łódź").heading == ("Die Gießerei", "Le cœur")
+
+
+async def test_slides_know_their_number_and_keep_every_letter(extracted: Extracting) -> None:
+    slides = [Slide("Köhlerei", "Holz wird verkohlt.\rDie Glut heißt Meiler."), Slide("Le cœur", "En été, à Łódź, 3 €")]
+
+    document = await extracted(ppt(slides), POWERPOINT)
+
+    assert document.place("Die Glut heißt Meiler.").slides == (1,)
+    assert document.place("En été, à Łódź, 3 €").slides == (2,)
+    assert document.place("En été").heading == ("Le cœur",)
+    assert document.summary["facts"] == {"slides": 2}
+
+
+async def test_title_whose_letters_are_kept_is_the_title(extracted: Extracting) -> None:
+    document = await extracted(doc([(1, "Bells"), (0, "Bronze.")], title="On casting"), WORD)
+
+    assert document.summary["title"] == "On casting"
