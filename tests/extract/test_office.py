@@ -9,6 +9,7 @@ from tests.extract.conftest import Extracting
 from tests.extract.extracting import DOCX, OPEN_DOCUMENT, PPTX
 from tests.extract.samples import (
     ENCRYPTED,
+    ODF,
     WORD,
     docx,
     epub,
@@ -118,6 +119,20 @@ async def test_open_document_slides_know_their_number(extracted: Extracting) -> 
 
     document = await extracted(open_document("presentation", body), f"{OPEN_DOCUMENT}.presentation")
 
+    assert document.place("Splice the rope").slides == (2,)
+
+
+async def test_notes_of_open_document_slides_do_not_stand_for_the_slides(extracted: Extracting) -> None:
+    box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
+    note = f'<p:notes xmlns:p="{ODF}:presentation:1.0">{box.format("Show the knife.")}</p:notes>'
+    pages = [box.format("Cut the rope.") + note, box.format("Splice the rope.")]
+
+    document = await extracted(
+        open_document("presentation", "".join(f"<draw:page>{page}</draw:page>" for page in pages)),
+        f"{OPEN_DOCUMENT}.presentation",
+    )
+
+    assert document.place("Cut the rope").slides == document.place("Show the knife").slides == (1,)
     assert document.place("Splice the rope").slides == (2,)
 
 

@@ -1,6 +1,7 @@
 """Reads what word processors and presentation programs write, and electronic books."""
 
 import re
+from typing import TypeAlias
 
 from xberg import ExtractedDocument
 
@@ -9,10 +10,15 @@ from holdfast.extract.conversion import convert
 from holdfast.extract.encryption import refuse_encrypted
 from holdfast.extract.reading import Progress, Reading, Source
 
-# Slides of OpenDocument stand between rules; a rule that is text comes with a backslash.
+# Slides of these stand between rules; a rule that is text comes with a backslash. If there are pages too, they are
+# those of the speaker notes alone.
+_RULED = ("application/vnd.oasis.opendocument.presentation", "application/vnd.ms-powerpoint")
 _SLIDE_RULE = re.compile(r"^-----\n", re.MULTILINE)
 # Markdown has no sign for underlined text: it comes between tags, and those come as if they were text.
 _UNDERLINE = re.compile(r"\\</?u\\>")
+
+# Its text, and the speaker's notes.
+Slide: TypeAlias = tuple[str, str]
 
 
 def read_document(source: Source, reading: Reading, progress: Progress) -> None:
@@ -24,15 +30,22 @@ def read_document(source: Source, reading: Reading, progress: Progress) -> None:
 def read_slides(source: Source, reading: Reading, progress: Progress) -> None:
     """Write every slide under its number, its speaker notes below it."""
     document = _convert(source, reading)
-    slides = [(page.content, page.speaker_notes) for page in document.pages or []]
-    if not slides:
-        slides = [(text, None) for text in _SLIDE_RULE.split(document.content)[1:]] or [(document.content, None)]
+    slides = _ruled_slides(document) if source.media_type in _RULED else _paged_slides(document)
+    slides = slides or [(document.content, "")]
     reading.facts["slides"] = len(slides)
     for number, (marked, notes) in enumerate(slides, start=1):
         text = _UNDERLINE.sub("", marked).strip()
         with reading.span("slide", number):
             reading.write(f"{text}\n\n" if text else "")
-            reading.write(f"Speaker notes: {notes.strip()}\n\n" if notes and notes.strip() else "")
+            reading.write(f"Speaker notes: {notes.strip()}\n\n" if notes.strip() else "")
+
+
+def _paged_slides(document: ExtractedDocument) -> list[Slide]:
+    return [(page.content, page.speaker_notes or "") for page in document.pages or []]
+
+
+def _ruled_slides(document: ExtractedDocument) -> list[Slide]:
+    return [(text, "") for text in _SLIDE_RULE.split(document.content)[1:]]
 
 
 def _convert(source: Source, reading: Reading) -> ExtractedDocument:
