@@ -42,6 +42,23 @@ async def test_slides_know_their_number_and_keep_every_letter(extracted: Extract
     assert document.summary["facts"] == {"slides": 2}
 
 
+async def test_speaker_notes_are_those_of_their_slide(extracted: Extracting) -> None:
+    slides = [
+        Slide("One", "Rope."),
+        Slide("Two", "Tar.", notes="Greet the mayor.\rThen the duke."),
+        Slide("Three", "Oakum.\r[^1]:\rOld hemp."),
+        Slide("Four", "Pitch.", notes="Greet the mayor again."),
+        Slide("Five", "Oil."),
+    ]
+
+    document = await extracted(ppt(slides), POWERPOINT)
+
+    assert document.place("Speaker notes: Greet the mayor.\nThen the duke.").slides == (2,)
+    assert document.place("Oakum.\n\n[^1]:\n\nOld hemp.").slides == (3,)
+    assert document.place("Speaker notes: Greet the mayor again.").slides == (4,)
+    assert document.text.endswith("## Five\n\nOil.\n\n")
+
+
 async def test_title_whose_letters_are_kept_is_the_title(extracted: Extracting) -> None:
     document = await extracted(doc([(1, "Bells"), (0, "Bronze.")], title="On casting"), WORD)
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from xberg import (
@@ -43,7 +44,8 @@ _LIMITS = SecurityLimits(
     max_content_size=300 << 20,
 )
 _MESSAGE_CHARACTERS = 300
-_USUAL_EXTENSIONS = {"application/vnd.ms-powerpoint": "ppt"}
+_OLD_SLIDES = "application/vnd.ms-powerpoint"
+_USUAL_EXTENSIONS = {_OLD_SLIDES: "ppt"}
 
 # What its messages say, since its error types say little. The first that fits wins.
 _MEANINGS: tuple[tuple[tuple[str, ...], type[PhaseError], str], ...] = (
@@ -57,8 +59,12 @@ _MEANINGS: tuple[tuple[tuple[str, ...], type[PhaseError], str], ...] = (
 
 
 def convert(data: "bytes | Path", media_type: str) -> ExtractedDocument:
-    """The document as Markdown, by pages where it has them, without looking at pictures."""
-    return _convert(data, media_type, _configuration(None, None))
+    """The document as Markdown, by pages where it has them, without looking at pictures.
+
+    Old slides come with their structure too, which says whose speaker notes are whose.
+    """
+    configuration = _configuration(None, None)
+    return _convert(data, media_type, replace(configuration, include_document_structure=media_type == _OLD_SLIDES))
 
 
 def recognise(

@@ -1,5 +1,6 @@
 """Reads what word processors and presentation programs write, and electronic books."""
 
+import json
 import re
 from typing import TypeAlias
 
@@ -14,6 +15,8 @@ from holdfast.extract.reading import Progress, Reading, Source
 # those of the speaker notes alone.
 _RULED = ("application/vnd.oasis.opendocument.presentation", "application/vnd.ms-powerpoint")
 _SLIDE_RULE = re.compile(r"^-----\n", re.MULTILINE)
+# Speaker notes of old presentations stand behind all slides, numbered from one.
+_FIRST_NOTE = re.compile(r"^\[\^1\]:\n    ", re.MULTILINE)
 # Markdown has no sign for underlined text: it comes between tags, and those come as if they were text.
 _UNDERLINE = re.compile(r"\\</?u\\>")
 
@@ -45,7 +48,20 @@ def _paged_slides(document: ExtractedDocument) -> list[Slide]:
 
 
 def _ruled_slides(document: ExtractedDocument) -> list[Slide]:
-    return [(text, "") for text in _SLIDE_RULE.split(document.content)[1:]]
+    notes = _notes_by_slide(document)
+    text = _FIRST_NOTE.split(document.content)[0] if notes else document.content
+    return [(slide, notes.get(number, "")) for number, slide in enumerate(_SLIDE_RULE.split(text)[1:], start=1)]
+
+
+def _notes_by_slide(document: ExtractedDocument) -> dict[int, str]:
+    """Only the structure says whose they are: there they come behind their slide."""
+    number, notes = 0, dict[int, str]()
+    for node in document.document.nodes if document.document else []:
+        if node.content.node_type == "slide":
+            number += 1
+        elif node.content.node_type == "footnote":
+            notes[number] = f"{notes.get(number, '')}\n{json.loads(str(node.content))['text']}"
+    return notes
 
 
 def _convert(source: Source, reading: Reading) -> ExtractedDocument:
