@@ -21,7 +21,7 @@ class Slide:
     notes: str = ""
 
 
-def ppt(slides: Sequence[Slide], *, title: str = "") -> bytes:
+def ppt(slides: Sequence[Slide], *, title: str | None = None) -> bytes:
     """A presentation of these slides, all of them written at once."""
     noted = [number for number, slide in enumerate(slides) if slide.notes]
     objects = [

@@ -6,9 +6,9 @@ _KIND = bytes.fromhex("e0859ff2f94f6810ab9108002b27b3d9")
 _ENCODING, _TITLE = 1, 2
 
 
-def summary(title: str) -> dict[str, bytes]:
+def summary(title: str | None) -> dict[str, bytes]:
     """The stream with this title, in Windows' encoding as Office had it; none where there is no title."""
-    if not title:
+    if title is None:
         return {}
     text = title.encode("cp1252") + b"\0"
     encoding = struct.pack("<2I", 2, 1252)

@@ -17,7 +17,7 @@ _STYLE_NAMES = ("Normal", "heading 1", "heading 2", "heading 3")
 Paragraph: TypeAlias = tuple[int, str]
 
 
-def doc(paragraphs: Sequence[Paragraph], *, title: str = "") -> bytes:
+def doc(paragraphs: Sequence[Paragraph], *, title: str | None = None) -> bytes:
     """A document of up to 28 of these: the level of a heading, or zero, and the text."""
     texts = [text + "\r" for _, text in paragraphs]
     pieces = [_encoded(text) for text in texts]

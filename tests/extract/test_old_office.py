@@ -59,6 +59,21 @@ async def test_speaker_notes_are_those_of_their_slide(extracted: Extracting) -> 
     assert document.text.endswith("## Five\n\nOil.\n\n")
 
 
+@pytest.mark.parametrize(
+    ("document", "media_type"),
+    [
+        (doc([(1, "Gießen"), (0, "Bronze.")], title="Über das Gießen"), WORD),
+        (ppt([Slide("Gießen", "Bronze.")], title="Über das Gießen"), POWERPOINT),
+        (doc([(1, "Gießen"), (0, "Bronze.")], title=""), WORD),
+    ],
+    ids=["Word", "PowerPoint", "empty"],
+)
+async def test_title_that_is_empty_or_lost_letters_gives_way_to_the_first_heading(
+    extracted: Extracting, document: bytes, media_type: str
+) -> None:
+    assert (await extracted(document, media_type)).summary["title"] == "Gießen"
+
+
 async def test_title_whose_letters_are_kept_is_the_title(extracted: Extracting) -> None:
     document = await extracted(doc([(1, "Bells"), (0, "Bronze.")], title="On casting"), WORD)
 

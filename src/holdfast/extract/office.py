@@ -69,6 +69,11 @@ def _convert(source: Source, reading: Reading) -> ExtractedDocument:
     refuse_bomb(source)
     document = convert(source.path, source.media_type)
     reading.extractor = "xberg"
-    reading.title = document.metadata.title
+    reading.title = _legible(document.metadata.title)
     reading.language = document.metadata.language
     return document
+
+
+def _legible(title: str | None) -> str | None:
+    """None if letters of it are lost: of old documents only the English ones arrive."""
+    return title if title and "\ufffd" not in title else None
