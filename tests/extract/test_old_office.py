@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.errors import CorruptInput
 from tests.extract.conftest import Extracting
 from tests.extract.old_slides import Slide, ppt
 from tests.extract.old_word import doc
@@ -59,6 +60,26 @@ async def test_speaker_notes_are_those_of_their_slide(extracted: Extracting) -> 
     assert document.text.endswith("## Five\n\nOil.\n\n")
 
 
+async def test_slides_that_cannot_be_read_are_told(extracted: Extracting) -> None:
+    document = await extracted(_without_end_of_slide(ppt([Slide("One", "Rope."), Slide("Two", "Tar.")])), POWERPOINT)
+
+    assert document.text == "## One\n\nRope.\n\n"
+    assert "truncated record" in document.warnings["PARTS_SKIPPED"]
+
+
+async def test_presentation_of_which_nothing_can_be_read_is_damaged_not_empty(extracted: Extracting) -> None:
+    with pytest.raises(CorruptInput, match=r"rope\.ppt cannot be read.*truncated record"):
+        await extracted(_without_end_of_slide(ppt([Slide("One", "Rope.")])), POWERPOINT, name="rope.ppt")
+
+
+async def test_endnotes_that_cannot_be_read_are_told(extracted: Extracting) -> None:
+    document = bytearray(doc([(0, "Bronze."), (0, "Tin.")]))
+    lengths = document.index(b"\xec\xa5") + 64
+    document[lengths + 8 * 4] = 5
+
+    assert "endnote" in (await extracted(bytes(document), WORD)).warnings["PARTS_SKIPPED"]
+
+
 @pytest.mark.parametrize(
     ("document", "media_type"),
     [
@@ -78,3 +99,9 @@ async def test_title_whose_letters_are_kept_is_the_title(extracted: Extracting) 
     document = await extracted(doc([(1, "Bells"), (0, "Bronze.")], title="On casting"), WORD)
 
     assert document.summary["title"] == "On casting"
+
+
+def _without_end_of_slide(presentation: bytes) -> bytes:
+    """The last slide says that it is longer than the file."""
+    before, slide, after = presentation.rpartition(b"\x0f\x00\xee\x03")
+    return before + slide + b"\xff\xff\xff\x7f" + after[4:]

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from xberg import ExtractedDocument
 
+from holdfast.errors import CorruptInput
 from holdfast.extract.bombs import refuse_bomb
 from holdfast.extract.conversion import convert
 from holdfast.extract.encryption import refuse_encrypted
@@ -19,6 +20,8 @@ _SLIDE_RULE = re.compile(r"^-----\n", re.MULTILINE)
 _FIRST_NOTE = re.compile(r"^\[\^1\]:\n    ", re.MULTILINE)
 # Markdown has no sign for underlined text: it comes between tags, and those come as if they were text.
 _UNDERLINE = re.compile(r"\\</?u\\>")
+# Readers that tell of text they leave out, and how. Others tell of much that is no text.
+_TELLING_READERS, _LOSS = ("doc", "ppt"), "not extracted"
 
 # Its text, and the speaker's notes.
 Slide: TypeAlias = tuple[str, str]
@@ -68,10 +71,23 @@ def _convert(source: Source, reading: Reading) -> ExtractedDocument:
     refuse_encrypted(source)
     refuse_bomb(source)
     document = convert(source.path, source.media_type)
+    _tell_losses(document, source, reading)
     reading.extractor = "xberg"
     reading.title = _legible(document.metadata.title)
     reading.language = document.metadata.language
     return document
+
+
+def _tell_losses(document: ExtractedDocument, source: Source, reading: Reading) -> None:
+    """Warn of text that was left out of an old document; raise CorruptInput where nothing else is left."""
+    for warning in document.processing_warnings:
+        if warning.source in _TELLING_READERS and _LOSS in warning.message:
+            if not document.content:
+                raise CorruptInput(
+                    f"{source.name} cannot be read, save it again in a newer format: {warning.message}",
+                    error_code="DAMAGED",
+                )
+            reading.warn("PARTS_SKIPPED", warning.message)
 
 
 def _legible(title: str | None) -> str | None:
