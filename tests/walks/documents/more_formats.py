@@ -5,8 +5,12 @@ import gzip
 from email.message import EmailMessage
 from pathlib import Path
 
+from tests.extract.binary_workbooks import xls
+from tests.extract.old_slides import Slide, ppt
+from tests.extract.old_word import doc
 from tests.extract.readers.archive_samples import tar_of
 from tests.extract.samples import open_document, pdf
+from tests.walks.documents.film import write_film
 
 KITCHEN = "The galley stove is lit at five so that the cook can bake before the first watch."
 PAINT = "Red lead goes under the waterline; the topsides get two coats of linseed paint."
@@ -17,6 +21,8 @@ BELLS = "The sexton oils the bells with goose fat before Lent."
 BEES = "Swarms are caught in a straw skep and carried home after dusk."
 COPE = "The cope stones lie on top and keep frost out of the hearting."
 COPE_SECOND = 600
+SILENT_SECONDS = 200
+WINDOW_SECOND = SILENT_SECONDS + 4
 RICH_TEXT = rb"{\rtf1\ansi The cooper at the caf\'e9 shaves the staves {\b with a drawknife}.\par}"
 TABLE = "orchard\tvariety\tpicked\nnorth slope\tWinter Banana\tlate October\nold wall\tCourt Pendu\tNovember\n"
 RECORDS = '{"kiln": "lower", "fired": "ash wood"}\n{"kiln": "upper", "fired": "peat turves"}\n'
@@ -24,6 +30,20 @@ SPREADSHEET = """<table:table table:name="Looms"><table:table-row>
 <table:table-cell office:value-type="string"><text:p>treadle loom</text:p></table:table-cell>
 <table:table-cell office:value-type="string"><text:p>woven in linsey</text:p></table:table-cell>
 </table:table-row></table:table>"""
+PRESSES = [["press", "owner", "barrels"], ["oak screw", "Müller", 12.0], ["stone beam", "Lefèvre", 31.0]]
+FOUNDRY = [
+    (1, "Bells"),
+    (0, "Every bell is cast upside down."),
+    (2, "The mould"),
+    (0, "Jürgen Großmann mixes loam with goat hair for the mould; Stanisław pays him 3 € a day."),
+]
+PASTRY = [
+    Slide("Bread", "Rye is baked on Mondays."),
+    Slide(
+        "Pastry", "Zoë Lefèvre folds butter into the dough six times.", notes="Offer the crème brûlée to the bishop."
+    ),
+    Slide("Ovens", "They are swept with a wet broom."),
+]
 SLIDE = "<draw:page><draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame></draw:page>"
 
 
@@ -31,6 +51,7 @@ def write_formats(folder: Path) -> None:
     """Write one document of each format into the folder."""
     for name, content in _contents().items():
         (folder / name).write_bytes(content)
+    write_film(folder / "garden.mp4", silent_seconds=SILENT_SECONDS)
 
 
 def _contents() -> dict[str, bytes]:
@@ -42,6 +63,9 @@ def _contents() -> dict[str, bytes]:
         "boatyard.odt": open_document("text", f"{heading}<text:p>{PAINT}</text:p>"),
         "weaving.ods": open_document("spreadsheet", SPREADSHEET),
         "ropewalk.odp": open_document("presentation", SLIDE.format("Hemp and tar") + SLIDE.format(ROPE)),
+        "cider.xls": xls("Cider", PRESSES),
+        "foundry.doc": doc(FOUNDRY),
+        "bakery.ppt": ppt(PASTRY),
         "cooperage.rtf": RICH_TEXT,
         "walls.srt": _subtitles().encode(),
         "orchard.tsv": TABLE.encode(),

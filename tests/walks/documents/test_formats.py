@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from holdfast.app import App
 from tests.walks.documents.ground import LONG, ORGANISATION, Ground, jobs, take_in, work
-from tests.walks.documents.more_formats import COPE_SECOND, write_formats
+from tests.walks.documents.more_formats import COPE_SECOND, WINDOW_SECOND, write_formats
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), LONG]
 
@@ -82,6 +82,7 @@ PASSAGES = {
         {"seconds": [4.0, 144.0], "speakers": ["Harbour master", "Duty engineer", "Ferry crew"]},
     ),
     "recording": Passage("new rubber belt for the compressor", "night-watch.wav", "belt", second=5),
+    "video": Passage("close the window before rain", "garden.mp4", "window", second=WINDOW_SECOND),
     "picture": Passage("diving permit at the ferry ramp", "diving-permit.png", "slack waters", {"pages": [1]}),
     "epub": Passage("ferry to Gull Island landing craft", "history.epub", "1952", {"heading": ["The ferry"]}),
     "e-mail": Passage(
@@ -100,6 +101,19 @@ PASSAGES = {
     "odt": Passage("which paint goes under the waterline", "boatyard.odt", "Red lead", {"heading": ["Painting"]}),
     "ods": Passage("treadle loom linsey", "weaving.ods", "linsey", {"sheets": ["Looms"], "heading": ["Looms"]}),
     "odp": Passage("what is made of old hawsers", "ropewalk.odp", "oakum", {"slides": [2]}),
+    "xls": Passage(
+        "how many barrels from the stone beam press",
+        "cider.xls",
+        "Lefèvre",
+        {"sheets": ["Cider"], "heading": ["Cider"]},
+    ),
+    "doc": Passage("who mixes loam with goat hair", "foundry.doc", "Großmann", {"heading": ["Bells", "The mould"]}),
+    "ppt": Passage(
+        "who folds butter into the dough", "bakery.ppt", "Zoë Lefèvre", {"slides": [2], "heading": ["Pastry"]}
+    ),
+    "speaker notes of a ppt": Passage(
+        "what is offered to the bishop", "bakery.ppt", "crème brûlée", {"slides": [2], "heading": ["Pastry"]}
+    ),
     "rtf": Passage("how does the cooper shave staves", "cooperage.rtf", "drawknife"),
     "subtitles in SRT": Passage(
         "what keeps frost out of a dry stone wall", "walls.srt", "cope stones", second=COPE_SECOND
