@@ -251,6 +251,20 @@ def test_what_of_a_folder_is_left_out_is_counted(desk: CommandLine) -> None:
     assert "left out" not in desk.succeed("ingest", "gate.md").out
 
 
+@pytest.mark.parametrize("scope", [("--pipeline", "documents"), ("--org", "default")])
+def test_what_a_hold_without_end_keeps_is_named_and_not_waited_for(desk: CommandLine, scope: tuple[str, str]) -> None:
+    (desk.directory / "gate.md").write_text(GATE)
+    desk.succeed("ingest", "gate.md", "--no-wait", "--org", "elsewhere")
+    hold = desk.succeed("hold", *scope, "--reason", "new disks", "--json").json["hold_id"]
+
+    waiting = desk.succeed("ingest", "gate.md", "--json").json["waiting"]
+    desk.succeed("release", str(hold))
+    desk.succeed("ingest", "gate.md")
+
+    assert [row["next"] for row in waiting] == [f"waits for hold {hold} (new disks) until someone releases it"]
+    assert [job["state"] for job in desk.succeed("jobs", "--org", "default", "--json").json["jobs"]] == ["done"]
+
+
 def test_without_waiting_documents_are_left_to_workers_elsewhere(desk: CommandLine) -> None:
     (desk.directory / "gate.md").write_text(GATE)
 

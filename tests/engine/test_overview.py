@@ -354,6 +354,18 @@ async def test_roles_that_only_look_may_ask_everything(dsn: str, watched: Scenar
             await getattr(Overview(database), question)(*arguments.get(question, []))
 
 
+async def test_progress_of_a_family_counts_what_a_hold_leaves_in_the_queue_as_waiting(
+    overview: Overview, watched: Scenario, database: Database
+) -> None:
+    jobs = [one.job_id for one in await watched.submit(2)]
+    await database.execute(
+        "select holdfast.hold('{\"pipeline\": \"documents\"}', p_until => now() + interval '1 hour')"
+    )
+    extract, *_ = await overview.progress(jobs)
+    assert (extract["queued"], extract["waiting"]) == (0, 2)
+    assert extract["resumes_at"] == await database.fetchval("select until from holdfast.hold")
+
+
 async def test_progress_of_a_family_counts_what_its_jobs_at_work_have_done(
     overview: Overview, watched: Scenario
 ) -> None:

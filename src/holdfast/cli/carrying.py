@@ -93,7 +93,7 @@ async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any
         interrupted = await _take_in_and_work(app, request, intaken, picture)
     else:
         interrupted = await _unless_told_to_stop(_take_in(app, request, intaken, picture), _nothing_more)
-    summary = await _summary(app, intaken, waited=request.wait)
+    summary = await _summary(app, intaken, waited=request.wait, interrupted=interrupted)
     return {
         **summary,
         "pipeline": request.pipeline,
@@ -205,8 +205,10 @@ def _goes_on(rows: list[dict[str, Any]]) -> bool:
     )
 
 
-async def _summary(app: "App", intaken: Intaken, *, waited: bool) -> dict[str, Any]:
+async def _summary(app: "App", intaken: Intaken, *, waited: bool, interrupted: bool) -> dict[str, Any]:
     family = await app.overview.family(intaken.job_ids)
+    # What is still in the queue when nothing was left to do is kept there by a hold.
+    waits = ("held",) if interrupted else ("held", "queued")
     document_ids = [job["document_id"] for job in family]
     return {
         "taken_in": Counter(taken.result for taken in intaken.taken),
@@ -220,7 +222,7 @@ async def _summary(app: "App", intaken: Intaken, *, waited: bool) -> dict[str, A
         "warnings": await app.warnings(document_ids),
         "doubts": app.doubts,
         "phases": await app.overview.spent(intaken.job_ids),
-        "waiting": [_told(job) for job in family if waited and job["state"] == "held"],
+        "waiting": [_told(job) for job in family if waited and job["state"] in waits],
         "failures": [_told(job) for job in family if waited and job["state"] in FAILED],
     }
 

@@ -60,12 +60,12 @@ def hold(
 
 
 def release(hold_id: HoldId, reason: Reason = None, as_json: Json = False) -> None:
-    """End a hold. The jobs that waited for it are queued again."""
+    """End a hold. The jobs parked behind it are queued again, and those in the queue go on."""
     waiting = run(lambda app: app.control(actor()).release(hold_id, reason=reason), as_json=as_json)
     answer(
         {"hold_id": hold_id, "waiting_jobs": waiting},
         as_json=as_json,
-        render=lambda: print(f"hold {hold_id} is released; {plural(waiting, 'job')} waited for it"),
+        render=lambda: print(f"hold {hold_id} is released; {plural(waiting, 'job')} parked behind it"),
     )
 
 

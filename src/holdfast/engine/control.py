@@ -143,7 +143,7 @@ class Control:
         return int(hold_id)
 
     async def release(self, hold_id: int, *, reason: str | None = None) -> int:
-        """End a hold; its jobs go back to the queue in batches. Says how many waited for it."""
+        """End a hold; its jobs go back to the queue in batches. Says how many were parked behind it."""
         waiting = await self._database.fetchval("select holdfast.release($1, $2, $3)", hold_id, self._actor, reason)
         return int(waiting)
 

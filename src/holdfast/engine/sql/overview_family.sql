@@ -13,7 +13,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 $$;
 
 -- Where a family of jobs stands, phase by phase in their pipeline's order. Those under way and failed are counted where
--- they are; `passed` counts those that have this phase behind them. `resumes_at` is when the next of them goes on by itself;
+-- they are, and those that a hold leaves in the queue as waiting; `passed` counts those that have this phase behind them.
+-- `resumes_at` is when the next of them goes on by itself, null if none does;
 -- `progress` is how much of this phase those at work have done, each counting up to 1, null while none of them says.
 create or replace function holdfast.overview_progress(p_jobs bigint[])
 returns table (pipeline text, phase text, passed bigint, queued bigint, working bigint, waiting bigint, failed bigint,
@@ -21,11 +22,23 @@ returns table (pipeline text, phase text, passed bigint, queued bigint, working 
 language sql stable set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     with job as materialized (
-        select j.pipeline, j.phase, j.state, j.status, j.ready_at, j.progress, h.until, p.position
+        select j.pipeline, j.phase, j.organisation, j.state, j.status, j.ready_at, j.progress, h.until, p.position
         from overview_family(p_jobs) f(id)
         join pipeline_job j on j.id = f.id
         join phase p on p.pipeline = j.pipeline and p.name = j.phase
         left join hold h on h.id = j.hold_id
+    ),
+    held_queue as materialized (
+        select q.*, h.until
+        from (select distinct pipeline, phase, organisation from job where state = 'queued') q
+        cross join lateral overview_hold_on(q.pipeline, q.phase, q.organisation) h
+    ),
+    standing as (
+        select j.pipeline, j.phase, case when q.until is null then j.state else 'held' end as state, j.status, j.ready_at,
+               j.progress, coalesce(j.until, q.until) as until, j.position
+        from job j
+        left join held_queue q on j.state = 'queued' and q.pipeline = j.pipeline and q.phase = j.phase
+                              and q.organisation = j.organisation
     )
     select p.pipeline, p.name,
            count(*) filter (where j.position > p.position or j.state = 'done' and j.status <> 'duplicate'),
@@ -34,10 +47,10 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
            count(*) filter (where j.phase = p.name and (j.state = 'held' or j.state = 'failed' and j.ready_at is not null)),
            count(*) filter (where j.phase = p.name and (j.state = 'deadletter' or j.state = 'failed' and j.ready_at is null)),
            count(*) filter (where j.phase = p.name and j.state = 'cancelled'),
-           min(coalesce(j.ready_at, j.until)) filter (where j.phase = p.name and j.state in ('held', 'failed')),
+           min(nullif(coalesce(j.ready_at, j.until), 'infinity')) filter (where j.phase = p.name and j.state in ('held', 'failed')),
            sum(j.progress) filter (where j.phase = p.name and j.state = 'working')
     from phase p
-    join job j on j.pipeline = p.pipeline
+    join standing j on j.pipeline = p.pipeline
     where p.retired_at is null
     group by p.pipeline, p.name, p.position
     order by p.pipeline, p.position

@@ -6,7 +6,7 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
         coalesce(p_job.error_meta ->> 'original_status', 'unknown'), coalesce(p_job.error_meta ->> 'original_state', 'unknown'))
     else case p_job.state
         when 'queued' then coalesce(
-            overview_held_by(p_job),
+            (select overview_wait(h) from overview_hold_on(p_job.pipeline, p_job.phase, p_job.organisation) h),
             case when exists (select from worker w
                               where w.lost_at is null and w.stopped_at is null and w.seen_at > clock() - interval '15 seconds'
                                 and w.lanes @> jsonb_build_array(jsonb_build_object('pipeline', p_job.pipeline, 'phase', p_job.phase)))
@@ -39,16 +39,19 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
         end end
 $$;
 
--- The hold that keeps a queued job from being claimed, in words, or null.
-create or replace function holdfast.overview_held_by(p_job holdfast.pipeline_job) returns text
+-- The hold that keeps an organisation's queued jobs of this phase from being claimed, if there is one: the last to end.
+create or replace function holdfast.overview_hold_on(p_pipeline text, p_phase text, p_organisation text)
+returns setof holdfast.hold
 language sql stable set search_path = holdfast, pg_temp as $$
-    select overview_wait(h)
+    select h.*
     from phase p
     join hold h on (h.provider is null or h.provider = p.provider) and (h.budget is null or h.budget = p.budget)
                and (h.pipeline is null or h.pipeline = p.pipeline) and (h.phase is null or h.phase = p.name)
-    where p.pipeline = p_job.pipeline and p.name = p_job.phase
+    where p.pipeline = p_pipeline and p.name = p_phase
       and h.drained_at is null and h.released_at is null and h.until > clock()
-      and (h.organisation is null or h.organisation = p_job.organisation)
+      and (h.organisation = p_organisation
+           or h.organisation is null
+           and not exists (select from budget b where b.name = h.budget and b.organisation = p_organisation))
     order by h.until desc
     limit 1
 $$;
@@ -66,6 +69,6 @@ create or replace function holdfast.overview_moment(p_moment timestamptz) return
 language sql immutable as $$ select to_char(p_moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') $$;
 
 grant execute on function
-    holdfast.overview_next(holdfast.pipeline_job), holdfast.overview_held_by(holdfast.pipeline_job),
+    holdfast.overview_next(holdfast.pipeline_job), holdfast.overview_hold_on(text, text, text),
     holdfast.overview_wait(holdfast.hold), holdfast.overview_moment(timestamptz)
 to holdfast_api, holdfast_readonly;
