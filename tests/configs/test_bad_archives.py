@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import random
+import sys
 import tarfile
 import tempfile
 import tracemalloc
@@ -32,6 +33,7 @@ from tests.extract.readers.archive_samples import (
 CONF = ("a.conf", b"[s]\na = 1\n")
 # The header of the first member and its data, then nothing: neither the second nor the end.
 TWO_BLOCKS = tar_of([CONF, ("b.conf", b"[s]\na = 1\n")])[:1024]
+EXECUTABLE = Path(sys.executable).read_bytes()[:100_000]
 COMMENTS = (b"#" * 9_999 + b"\n") * 1_200
 
 
@@ -80,7 +82,7 @@ BAD = {
         "no .conf file",
     ),
     "twenty levels deep": (nested(20), "app.zip", "empty_text", "archives inside it are not opened"),
-    "binary under a good name": (b"\x7fELF\0\0\0", "app.conf", "corrupt_input", "is not text"),
+    "binary under a good name": (EXECUTABLE, "app.conf", "corrupt_input", "is not text"),
     "path too long": (
         tar_of([CONF, ("b/" * 600 + "b.conf", b"a = 1\n")]),
         "app.tar",
@@ -186,7 +188,7 @@ def hex_text(length: int) -> str:
 
 
 async def test_binary_file_beside_good_ones_is_a_bad_line_of_its_own(desk: Desk) -> None:
-    run = await desk.run(zip_of({"bin.conf": b"\x7fELF\0", "a.conf": b"[s]\na = 1\n"}))
+    run = await desk.run(zip_of({"bin.conf": EXECUTABLE, "a.conf": b"[s]\na = 1\n"}))
     assert run.state == "done"
     assert [(one.source_path, one.line) for one in run.errors] == [("bin.conf", 1)]
     assert [one.source_path for one in run.settings] == ["a.conf"]

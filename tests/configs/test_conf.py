@@ -1,6 +1,9 @@
 """The syntax of .conf files, and that one bad line costs nothing but itself."""
 
+import random
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +130,32 @@ def test_what_no_database_can_hold_is_dropped_and_told() -> None:
     assert BadLine(3, "holds zero bytes, which were dropped", "a = 1 2") in items
 
 
-def test_file_of_zero_bytes_is_no_text() -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [b"\0", b"\0\1\2", bytes(5_000), b"".join(b"k%d = \0\n" % n for n in range(8))],
+    ids=["one zero byte", "control characters", "a long run", "a few lines"],
+)
+def test_zero_bytes_in_a_few_places_cost_nothing_but_their_lines(damage: bytes) -> None:
+    data = b"[s]\nk = 1\nbad = " + damage + b"\nj = 2\n"
+    assert {key for _, _, key, _ in settings(data)} >= {"k", "bad", "j"}
+    assert bad_lines(data)[3] == "holds zero bytes, which were dropped"
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_zero_byte_counts_the_same_however_the_file_is_cut(size: int) -> None:
+    assert settings(b"\0\n[s]\nk = 1\n", size) == [("s", 3, "k", "1")]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        Path(sys.executable).read_bytes()[: 1 << 20],
+        b"\x89PNG\r\n\x1a\n" + random.Random(1).randbytes(5_000),
+        "[s]\nk = 1\n".encode("utf-16-le"),
+        bytes(4_096),
+    ],
+    ids=["executable", "picture", "utf-16 without a mark", "nothing but zero bytes"],
+)
+def test_binary_file_is_no_text(data: bytes) -> None:
     with pytest.raises(NotText):
-        Lines(iter([b"\x7fELF\0\0"]))
+        Lines(iter([data]))

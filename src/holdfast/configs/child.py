@@ -18,7 +18,7 @@ SUFFIX = ".conf"
 LIMITS = ArchiveLimits(ratio=None, members=50_000, member_bytes=100_000_000, total_bytes=1_000_000_000)
 # Of a file that is no .conf file at all, every line is wrong: the first ones tell enough.
 MOST_ERRORS_KEPT = 1_000
-_NOT_TEXT = "is not text: it holds zero bytes, and no byte order mark says that it is UTF-16 or UTF-32"
+_NOT_TEXT = "is not text: it has zero bytes throughout, and no byte order mark says that it is UTF-16 or UTF-32"
 
 
 def read_configs(payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

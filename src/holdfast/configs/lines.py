@@ -1,6 +1,7 @@
 """The lines of a .conf file, whatever its encoding and line ends, in memory that does not grow with the file."""
 
 import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -19,6 +20,13 @@ _UTF8 = "utf-8"
 # What most files are that are not what they should be; unlike UTF-8 it reads any byte.
 _FALLBACK = "cp1252"
 
+# Damage leaves control characters in a few places, or one long run of them; an executable or a picture has them
+# throughout: nearly all have more than one in 50 bytes. Escape sequences are text.
+_SAMPLE_BYTES = 65_536
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]+")
+_FEW_PLACES = 8
+_BYTES_PER_PLACE = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -30,7 +38,7 @@ class Line:
 
 
 class NotText(Exception):
-    """The file holds zero bytes and no byte order mark: it is no text, or one whose encoding nothing tells."""
+    """The file has zero bytes, and control characters throughout: it is no text, or in an encoding nothing tells."""
 
 
 class Lines:
@@ -41,10 +49,10 @@ class Lines:
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         first = next(pieces, b"")
-        while len(first) < max(len(mark) for mark, _ in _BYTE_ORDER_MARKS) and (more := next(pieces, b"")):
+        while len(first) < _SAMPLE_BYTES and (more := next(pieces, b"")):
             first += more
         marked = next((name for mark, name in _BYTE_ORDER_MARKS if first.startswith(mark)), None)
-        if marked is None and b"\0" in first:
+        if marked is None and _is_binary(first[:_SAMPLE_BYTES]):
             raise NotText
         self.encoding = (marked or _UTF8).removesuffix("-sig")
         pieces = chain([first], pieces)
@@ -56,6 +64,11 @@ class Lines:
                 yield Line(number, "", f"is longer than {MOST_LINE_BYTES:,} bytes and was left out")
             else:
                 yield _decoded(number, data)
+
+
+def _is_binary(sample: bytes) -> bool:
+    text, places = _CONTROL.subn(b"", sample)
+    return b"\0" in sample and (not text or places > max(_FEW_PLACES, len(text) // _BYTES_PER_PLACE))
 
 
 def _as_utf8(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
