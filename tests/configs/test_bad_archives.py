@@ -202,6 +202,12 @@ async def test_errors_of_a_hopeless_file_are_counted_and_the_first_are_kept(desk
     assert len((await desk.rows(run.run))["parse_error"]) == child.MOST_ERRORS_KEPT
 
 
+async def test_as_many_lines_are_listed_as_are_counted(desk: Desk) -> None:
+    run = await desk.run(b"[s]\nj = 1\nk = caf\xe9\\", "t.conf")
+    assert run.metrics is not None
+    assert run.metrics["parse_errors"] == len(run.errors) == 1
+
+
 def _wide_archive(path: Path, files: int) -> None:
     line = b"".join(b"key_%d = a value of some length, as they are\n" % n for n in range(100))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

@@ -102,6 +102,30 @@ def test_settings_under_a_bad_header_do_not_go_to_the_stanza_before(header: str,
     assert list(bad_lines(text)) == [2]
 
 
+@pytest.mark.parametrize(
+    ("line", "problems"),
+    [
+        (b"k = caf\xe9\\", ("is not utf-8", "no line follows")),
+        (b"k = caf\xe9\0", ("is not utf-8", "zero bytes")),
+        (b"caf\xe9", ("is not utf-8", "key = value is expected")),
+        (b"[caf\xe9", ("is not utf-8", "does not close the bracket")),
+        (b"k = caf\xe9" + b"v" * 600_000 + b"\\\n" + b"v" * 600_000, ("is not utf-8", "more than 1,000,000 char")),
+    ],
+)
+def test_line_with_two_faults_is_one_bad_line_that_names_both(line: bytes, problems: tuple[str, str]) -> None:
+    (found,) = [item for item in read(b"[s]\nj = 1\n" + line) if isinstance(item, BadLine)]
+    assert found.line == 3
+    assert [problem for problem in problems if problem not in found.message] == []
+
+
+def test_every_line_of_a_continued_value_is_told_by_itself() -> None:
+    assert bad_lines(b"[s]\na = \xe9\\\n\xe9\\\n\xe9\\") == {
+        2: "is not utf-8: it was read as cp1252",
+        3: "is not utf-8: it was read as cp1252",
+        4: "is not utf-8: it was read as cp1252; ends with a backslash, but no line follows",
+    }
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 3, 1 << 20])

@@ -14,6 +14,7 @@ MOST_VALUE_CHARACTERS = 1_000_000
 _COMMENTS = ("#", ";")
 _CONTINUED = "\\"
 _SHOWN_CHARACTERS = 200
+_TOO_LONG = f"sets a value of more than {MOST_VALUE_CHARACTERS:,} characters, which was left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +71,13 @@ class _Parser:
                 yield from self._header(line, text)
             elif text and not text.startswith(_COMMENTS):
                 yield from self._setting(line, text)
-            elif line.problem:
-                yield _bad(line, line.problem)
+            else:
+                yield from _told(line, line.problem)
 
     def _header(self, line: Line, text: str) -> Iterator[Item]:
         name, fault = _name_of(text)
         yield from self._open(name, line.number)
-        if problem := fault or line.problem:
-            yield _bad(line, problem)
+        yield from _told(line, line.problem, fault)
 
     def _open(self, name: str, line: int) -> Iterator[Stanza]:
         known = self._numbers.get(name)
@@ -88,34 +88,39 @@ class _Parser:
 
     def _setting(self, line: Line, text: str) -> Iterator[Item]:
         key, equals, value = (part.strip() for part in text.partition("="))
-        fault = _fault_of(key, equals)
-        if problem := fault or line.problem:
-            yield _bad(line, problem)
-        if fault:
+        if fault := _fault_of(key, equals):
+            yield from _told(line, line.problem, fault)
             return
-        whole = yield from self._continued(line, value)
-        if len(whole) > MOST_VALUE_CHARACTERS:
-            yield _bad(line, f"sets a value of more than {MOST_VALUE_CHARACTERS:,} characters, which was left out")
+        whole, fault = yield from self._continued(line, value)
+        too_long = _TOO_LONG if len(whole) > MOST_VALUE_CHARACTERS else None
+        yield from _told(line, line.problem, fault, too_long)
+        if too_long:
             return
         if not self._stanza:
             yield from self._open(DEFAULT, line.number)
         yield Setting(self._stanza, line.number, key, whole)
 
-    def _continued(self, line: Line, value: str) -> Generator[BadLine, None, str]:
-        """Return the value with the lines that continue it; of one that is too long, little more than is allowed."""
-        whole = value
+    def _continued(self, first: Line, value: str) -> Generator[BadLine, None, tuple[str, str | None]]:
+        """Return the value with the lines that continue it, and what is wrong with how the first one ends.
+
+        Of a value that is too long, little more than is allowed. What is wrong with the other lines is told here.
+        """
+        whole, line, fault = value, first, None
         while value.endswith(_CONTINUED):
             whole = whole.removesuffix(_CONTINUED)
             following = next(self._lines, None)
             if following is None:
-                yield _bad(line, "ends with a backslash, but no line follows")
+                fault = "ends with a backslash, but no line follows"
                 break
+            if line is not first:
+                yield from _told(line, line.problem)
             line, value = following, following.text.rstrip()
-            if line.problem:
-                yield _bad(line, line.problem)
             if len(whole) <= MOST_VALUE_CHARACTERS:
                 whole = f"{whole}\n{value}"
-        return whole
+        if line is first:
+            return whole, fault
+        yield from _told(line, line.problem, fault)
+        return whole, None
 
 
 def _name_of(text: str) -> tuple[str, str | None]:
@@ -147,5 +152,7 @@ def _fault_of(key: str, equals: str) -> str | None:
     return None
 
 
-def _bad(line: Line, message: str) -> BadLine:
-    return BadLine(line.number, message, line.text.strip()[:_SHOWN_CHARACTERS])
+def _told(line: Line, *problems: str | None) -> Iterator[BadLine]:
+    """A line is bad once, whatever is wrong with it."""
+    if message := "; ".join(filter(None, problems)):
+        yield BadLine(line.number, message, line.text.strip()[:_SHOWN_CHARACTERS])

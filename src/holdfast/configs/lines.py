@@ -97,12 +97,15 @@ def _split(pieces: Iterator[bytes]) -> Iterator[bytes | None]:
 
 
 def _decoded(number: int, data: bytes) -> Line:
+    problems = []
     try:
-        text, problem = data.decode(_UTF8), None
+        text = data.decode(_UTF8)
     except UnicodeDecodeError:
-        text, problem = data.decode(_FALLBACK, "replace"), f"is not {_UTF8}: it was read as {_FALLBACK}"
+        text = data.decode(_FALLBACK, "replace")
+        problems.append(f"is not {_UTF8}: it was read as {_FALLBACK}")
     if "\0" in text:
-        return Line(number, text.replace("\0", ""), "holds zero bytes, which were dropped")
-    if problem is None and "\ufffd" in text:
-        problem = "holds characters that could not be read"
-    return Line(number, text, problem)
+        text = text.replace("\0", "")
+        problems.append("holds zero bytes, which were dropped")
+    if not problems and "\ufffd" in text:
+        problems.append("holds characters that could not be read")
+    return Line(number, text, "; ".join(problems) or None)
