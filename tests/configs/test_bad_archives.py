@@ -58,6 +58,7 @@ BAD = {
     "text under another name": (b"a = 1\n", "notes.txt", "unsupported_format", "neither an archive"),
     "no conf file": (zip_of({"readme.txt": b"hello"}), "app.zip", "empty_text", "no .conf file"),
     "only empty conf files": (zip_of({"a.conf": b""}), "app.zip", "empty_text", "no .conf file"),
+    "no file at all": (tar_of([], "w:gz"), "app.tgz", "empty_text", "no .conf file with content (other files: 0"),
     "zip without a directory": (zip_of(dict([CONF]))[:40], "app.zip", "corrupt_input", "directory is missing"),
     "tar that is cut off": (tar_of([CONF])[:600], "app.tar", "corrupt_input", "cut off"),
     "tar that is cut off between its members": (TWO_BLOCKS, "app.tar", "corrupt_input", "get it again"),

@@ -11,6 +11,8 @@ from holdfast.archives.zip_archive import unpack_zip
 from holdfast.errors import CorruptInput
 
 _HEAD_BYTES = 512
+# A tar without members is one record of zero bytes.
+_TAR_RECORD_BYTES = 10_240
 _ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _NAME_FLAG, _EXTRA_FLAG = 0x08, 0x04
 
@@ -40,7 +42,7 @@ def _unpack_stream(head: bytes, unpacking: Unpacking, progress: Progress) -> Non
     if start:
         pieces = _within(decompress(pieces, start, unpacking.name), unpacking)
     first, pieces = _peek(pieces)
-    if is_tar(first):
+    if is_tar(first[:_HEAD_BYTES]) or _is_empty_tar(first):
         unpack_tar(pieces, unpacking)
     elif start:
         unpacking.store(_inner_name(unpacking.name, head), pieces)
@@ -63,10 +65,15 @@ def _within(pieces: Iterator[bytes], unpacking: Unpacking) -> Iterator[bytes]:
 
 
 def _peek(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the beginning, longer than a record if there is that much, and the pieces from there."""
     first = b""
-    while len(first) < _HEAD_BYTES and (piece := next(pieces, b"")):
+    while len(first) <= _TAR_RECORD_BYTES and (piece := next(pieces, b"")):
         first += piece
-    return first[:_HEAD_BYTES], chain([first], pieces)
+    return first, chain([first], pieces)
+
+
+def _is_empty_tar(content: bytes) -> bool:
+    return 0 < len(content) <= _TAR_RECORD_BYTES and len(content) % _HEAD_BYTES == 0 and not any(content)
 
 
 def _inner_name(name: str, head: bytes) -> str:

@@ -180,6 +180,7 @@ async def test_litter_and_empty_files_are_left_out(unpacked: Unpacking) -> None:
         (forged_zip([Entry(b"secret", flags=1)]), EncryptedInput, "ARCHIVE_ENCRYPTED"),
         (zip_of({}), EmptyText, "NO_MEMBERS"),
         (tar_of([special("folder", tarfile.DIRTYPE)]), EmptyText, "NO_MEMBERS"),
+        (tar_of([], "w:gz"), EmptyText, "NO_MEMBERS"),
         (b"PK\x03\x04" + b"rubbish" * 100, CorruptInput, "ARCHIVE_DAMAGED"),
         (zip_of(FILES)[:-30], CorruptInput, "ARCHIVE_DAMAGED"),
         (zip_of(FILES).replace(b"PK\x03\x04", b"PK\x03\x05"), CorruptInput, "NOT_AN_ARCHIVE"),
