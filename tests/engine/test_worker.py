@@ -157,6 +157,20 @@ async def test_concurrency_of_a_phase_is_never_passed(database: Database) -> Non
 
 
 @pytest.mark.usefixtures("noon")
+async def test_refusal_of_a_spent_budget_says_money_as_people_do(database: Database) -> None:
+    async def handle(attempt: Attempt) -> Done:
+        return Done(cost_usd=Decimal("0.5"))
+
+    pipeline = pipeline_of(handle, budget="daily", estimate_usd=Decimal("0.5"), concurrency=1)
+    await Queue(database).register([pipeline])
+    await database.execute("select holdfast.set_budget('daily', 1)")
+    (refused,) = [job for job in await work_off(database, pipeline, 3) if job["state"] == "held"]
+    assert refused["last_error"]["error"].startswith(
+        'budget "daily" has $0 left of the $0.50 needed; it opens again at '
+    )
+
+
+@pytest.mark.usefixtures("noon")
 async def test_spent_budget_holds_the_job_without_calling_the_handler(database: Database) -> None:
     calls = 0
 

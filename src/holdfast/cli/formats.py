@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from holdfast.engine import cost
+
 NOTHING = "-"
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -50,11 +52,7 @@ def when(at: datetime | None) -> str:
 
 def money(usd: Decimal | float | None) -> str:
     """Dollars with as many places as small amounts need."""
-    if usd is None:
-        return NOTHING
-    if not usd:
-        return "$0"
-    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.6f}".rstrip("0").ljust(5, "0")
+    return NOTHING if usd is None else cost.money(usd)
 
 
 def share(part: float | Decimal | None) -> str:

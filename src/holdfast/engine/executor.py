@@ -11,6 +11,7 @@ from typing import cast
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt, Json
 from holdfast.engine.classify import Failure, classify
+from holdfast.engine.cost import money
 from holdfast.engine.isolation import run_isolated
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase
@@ -52,7 +53,7 @@ async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:
     reservation = await insist(lambda: queue.reserve_budget(attempt, amount_usd))
     if not reservation.granted:
         raise BudgetExceeded(
-            f'budget "{reservation.budget}" has {reservation.left_usd} USD left of the {amount_usd} USD needed; '
+            f'budget "{reservation.budget}" has {money(reservation.left_usd)} left of the {money(amount_usd)} needed; '
             f"it opens again at {reservation.resets_at.isoformat()}",
             details={"needs_usd": float(amount_usd), "left_usd": float(reservation.left_usd)},
         )

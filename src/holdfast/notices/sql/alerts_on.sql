@@ -14,7 +14,7 @@ language sql volatile set search_path = holdfast, pg_temp as $$
     union all
     select 'budget_spent', b.name, b.organisation,
            format('budget "%s" has %s USD left of %s and refused %s times today: its jobs wait until %s, or raise it with holdfast budget set',
-                  b.name, b.left_usd, b.limit_usd, b.refusals, b.resets_at),
+                  b.name, trim_scale(b.left_usd), trim_scale(b.limit_usd), b.refusals, b.resets_at),
            to_jsonb(b)
     from overview_budgets() b
     where b.refusals > 0 and (b.left_usd <= 0 or exists (
