@@ -1118,6 +1118,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reroute() returns bigint
 -- function reserve_budget(p_job_id bigint, p_token bigint, p_amount_usd numeric, OUT granted boolean, OUT budget text, OUT left_usd numeric, OUT resets_at timestamp with time zone) returns record, with its owner's rights, callable by holdfast_worker
 -- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function retries_of(p_job bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint
 -- function reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void

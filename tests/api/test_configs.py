@@ -7,6 +7,7 @@ import pytest
 from holdfast.app import open_for_worker
 from holdfast.settings import Settings
 from tests.api.serving import Served, problem
+from tests.conftest import Clock
 from tests.extract.readers.archive_samples import zip_of
 
 OLD = zip_of({"app.conf": b"[s]\na = 1\nb = 2\nnonsense\n"})
@@ -53,6 +54,25 @@ async def test_status_of_a_run_tells_what_it_read_and_when(guarded: Served, runs
     assert told["metrics"] == {"cost_usd": 0.0, **shown}
     assert (told["metrics"]["files_parsed"], told["metrics"]["parse_errors"]) == (1, 1)
     assert problem(await guarded.client.get(f"{address}?pipeline=x", headers=headers), 404) == "not_found"
+
+
+async def test_status_counts_the_retries_of_every_phase(api: Served, dsn: str, clock: Clock, tmp_path: Path) -> None:
+    document = (await api.upload(OLD, name="app.zip", pipeline="configs")).json()["document_id"]
+    address = f"/v1/worker/runs/{document}/status"
+    artifacts, away = tmp_path / "artifacts", tmp_path / "away"
+    async with open_for_worker(Settings(database_url=dsn, home=tmp_path)) as app:
+        artifacts.rename(away)
+        for _ in range(2):
+            await app.worker(only_pipelines=("configs",)).run(until_idle=True)
+            await clock.advance(seconds=601)
+        failed = (await api.client.get(address)).json()
+        away.rename(artifacts)
+        await app.worker(only_pipelines=("configs",)).run(until_idle=True)
+    done = (await api.client.get(address)).json()
+    shown = (await api.client.get(f"/v1/configs/{document}")).json()
+    assert (failed["retry_count"], failed["metrics"]["retry_count"]) == (1, 1)
+    assert (done["state"], done["retry_count"], done["metrics"]["retry_count"]) == ("done", 2, 2)
+    assert shown["metrics"]["retry_count"] == 2
 
 
 async def test_runs_are_compared(guarded: Served, runs: list[int]) -> None:

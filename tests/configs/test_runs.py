@@ -173,6 +173,38 @@ async def test_storage_trouble_is_retried_after_60_180_and_600_seconds(
     assert job["state"] in ("failed", "deadletter")
 
 
+async def test_retries_of_every_phase_are_those_of_the_run(desk: Desk, clock: Clock, tmp_path: Path) -> None:
+    taken = await desk.take_in(zip_of(FILES))
+    assert taken.document_id is not None
+    seen = []
+    for phase in ("receive", "parse"):
+        (tmp_path / "store").rename(tmp_path / "away")
+        for _ in range(2):
+            await desk.work()
+            seen.append((await desk.app.configs.show(taken.document_id)).metrics)
+            await clock.advance(seconds=601)
+        (tmp_path / "away").rename(tmp_path / "store")
+        await desk.work(only_phases=(phase,))
+    seen.append((await desk.app.configs.show(taken.document_id)).metrics)
+    assert [metrics and metrics["retry_count"] for metrics in seen] == [0, 1, 2, 3, 4]
+    assert (await desk.job())["state"] == "done"
+
+
+async def test_crash_of_a_worker_is_no_retry(desk: Desk, clock: Clock) -> None:
+    taken = await desk.take_in(zip_of(FILES))
+    assert taken.document_id is not None
+    queue, lane = Queue(desk.app.database), Lane("configs", "receive", 1)
+    await queue.register_worker("worker-1", host="test", pid=1, lanes=[lane])
+    await queue.claim("worker-1", [lane])
+    await clock.advance(seconds=61)
+    await queue.sweep(60)
+    await desk.work()
+    run = await desk.app.configs.show(taken.document_id)
+    assert run.state == "done"
+    assert run.metrics is not None
+    assert run.metrics["retry_count"] == 0
+
+
 async def _seconds_to_wait(desk: Desk) -> int | None:
     seconds: float | None = await desk.app.database.fetchval(
         "select extract(epoch from j.ready_at - a.ended_at)::float8 from holdfast.pipeline_job j"

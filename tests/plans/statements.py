@@ -169,6 +169,7 @@ QUESTIONS = (
     _question("overview_cards", "array[7, 77, 777]"),
     _question("overview_attempts", "array[7, 77, 777]"),
     _question("jobs_of", "7"),
+    _question("retries_of", "7"),
     _page("{}"),
     _page('{"state": "done"}'),
     _page('{"state": "queued"}'),

@@ -50,7 +50,7 @@ class RunStatus(Shape):
     state: str
     percent: int = Field(description="-1: there will be none without help.")
     task_id: int
-    retry_count: int
+    retry_count: int = Field(description="How often its phases were tried again because they had failed.")
     error_message: str | None
     error_traceback: str | None = Field(description="For operators only.")
     submitted_at: datetime
@@ -77,7 +77,8 @@ async def status(
     if not jobs:
         where = "" if pipeline is None else f" in {pipeline}"
         raise NotFound(f"document {document_id} has no job{where}")
-    newest, attempts = jobs[0], jobs[0]["attempts"]
+    # The engine's counter begins anew with every phase.
+    newest, attempts = jobs[0] | {"retry_count": _retries(jobs[0]["attempts"])}, jobs[0]["attempts"]
     error = newest["last_error"] or {}
     return RunStatus.model_validate(
         {
@@ -94,6 +95,12 @@ async def status(
 
 def _operates(call: Call) -> bool:
     return call.caller.organisation is None and call.caller.scope.includes(Scope.ADMIN)
+
+
+def _retries(attempts: list[dict[str, Any]]) -> int:
+    """As `holdfast.retries_of` counts them."""
+    failed = {attempt["attempt_id"] for attempt in attempts if attempt["outcome"] in ("failed", "timeout")}
+    return sum(attempt["retries_attempt_id"] in failed for attempt in attempts)
 
 
 def _metrics(job: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:

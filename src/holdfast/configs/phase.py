@@ -54,7 +54,7 @@ class ParseConfigs:
                     "settings_created": counts["settings"],
                     "parse_errors": counts["parse_errors"],
                     "duration_seconds": round(time.monotonic() - began, 3),
-                    "retry_count": attempt.number - 1,
+                    "retry_count": await self._retries(attempt),
                 },
                 # Not "extracted": the same document may have been read as one.
                 "parsed": {"warnings": list(_warnings(attempt, counts))},
@@ -93,6 +93,11 @@ class ParseConfigs:
         while body := await asyncio.to_thread(_next_body, ready):
             await self._store_batch(attempt, body)
             attempt.progress(_READ_SHARE + (1 - _READ_SHARE) * records.tell() / size)
+
+    async def _retries(self, attempt: Attempt) -> int:
+        """How often this run was tried again, in this phase or one before."""
+        retries: int = await insist(lambda: self._database.fetchval("select holdfast.retries_of($1)", attempt.job_id))
+        return retries
 
     async def _store_batch(self, attempt: Attempt, body: str) -> None:
         await insist(

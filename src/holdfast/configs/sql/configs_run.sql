@@ -23,7 +23,7 @@ begin
         join job_progress g on g.job_id = j.id
         left join lateral (
             select jsonb_build_object('duration_seconds', extract(epoch from a.ended_at - a.started_at),
-                                      'retry_count', a.attempt - 1, 'error_type', a.error ->> 'error_type') as metrics
+                                      'retry_count', retries_of(a.job_id), 'error_type', a.error ->> 'error_type') as metrics
             from pipeline_phase a
             where a.job_id = j.id and a.outcome in ('failed', 'timeout')
             order by a.token desc
