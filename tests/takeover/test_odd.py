@@ -139,6 +139,12 @@ async def test_one_row_that_cannot_be_stored_is_left_and_the_others_go_on(old: I
         ("public.keyless", {}, "public.keyless has no primary key of one column"),
         ("public.double", {}, "public.double has no primary key of one column"),
         ("public.documents", {"colour": "red"}, 'there is no field "colour": name one of key, status'),
+        (
+            "public.seen",
+            {},
+            "public.seen is a view, and views are not read: name the table .*; it shows public.documents",
+        ),
+        ("public.kept", {}, "public.kept is a materialized view, and views are not read: .* it shows public.documents"),
     ],
 )
 async def test_table_that_cannot_be_read_says_what_to_do(
@@ -146,7 +152,9 @@ async def test_table_that_cannot_be_read_says_what_to_do(
 ) -> None:
     await old.database.execute(
         "create table public.keyless (id int, status text);"
-        "create table public.double (a int, b int, status text, primary key (a, b))"
+        "create table public.double (a int, b int, status text, primary key (a, b));"
+        "create view public.seen as select d.*, k.id as other from public.documents d join public.keyless k using (id);"
+        "create materialized view public.kept as select * from public.documents"
     )
     with pytest.raises((NotFound, InvalidInput), match="^" + says.replace("(", r"\(")):
         await old.check(table=table, columns=columns)

@@ -45,6 +45,18 @@ from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p')
 """
+_VIEW = """
+select c.relkind = 'm' as is_kept, (
+           select string_agg(distinct format('%I.%I', b.relnamespace::regnamespace::text, b.relname), ', ')
+           from pg_rewrite r
+           join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+                           and d.refclassid = 'pg_class'::regclass
+           join pg_class b on b.oid = d.refobjid and b.oid <> c.oid
+           where r.ev_class = c.oid) as shows
+from pg_class c
+join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = $2 and c.relkind in ('v', 'm')
+"""
 # The same server whichever way one reaches it; who may not ask that is content with where it listens.
 _SERVER = "select system_identifier::text from pg_control_system()"
 _ADDRESS = "select concat_ws(':', host(inet_server_addr()), inet_server_port())"
@@ -139,7 +151,7 @@ async def find_table(database: Database, table: str, named: Mapping[str, str]) -
     schema, name = parted(table)
     found = await database.fetchrow(_TABLE, schema, name)
     if found is None:
-        raise NotFound(f"there is no table {schema}.{name} in that database: name it with --table SCHEMA.NAME")
+        raise await _no_table(database, schema, name)
     if not found["readable"]:
         raise InvalidInput(
             f'role "{found["role"]}" may not read {found["name"]}: grant select on it, or log in as another'
@@ -161,6 +173,17 @@ def parted(table: str) -> tuple[str, str]:
     if parts is None:
         raise InvalidInput(f'"{table}" is no table: name it as SCHEMA.NAME')
     return parts[1] or parts[2] or "public", parts[3] or parts[4]
+
+
+async def _no_table(database: Database, schema: str, name: str) -> NotFound | InvalidInput:
+    view = await database.fetchrow(_VIEW, schema, name)
+    if view is None:
+        return NotFound(f"there is no table {schema}.{name} in that database: name it with --table SCHEMA.NAME")
+    kind = "materialized view" if view["is_kept"] else "view"
+    behind = f"; it shows {view['shows']}" if view["shows"] else ""
+    return InvalidInput(
+        f"{schema}.{name} is a {kind}, and views are not read: name the table behind it with --table{behind}"
+    )
 
 
 def _key(columns: Mapping[str, Column], table: str, named: Mapping[str, str]) -> Column:
