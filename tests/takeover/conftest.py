@@ -17,6 +17,7 @@ from holdfast.takeover.plan import Plan
 from holdfast.takeover.report import Report
 from holdfast.takeover.taking import Taking
 from holdfast.takeover.undoing import Undone
+from tests.cli.conftest import CommandLine
 from tests.takeover.old_database import TABLE
 
 
@@ -85,3 +86,10 @@ async def old(database: Database, tmp_path: Path) -> Installation:
     await Queue(database).register([Assembly(settings, database, resources).documents()])
     await database.execute(TABLE)
     return Installation(app)
+
+
+@pytest.fixture
+def desk(dsn: str, tmp_path: Path) -> CommandLine:
+    """The command line of the same database."""
+    settings = {"HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_PIPELINES": ""}
+    return CommandLine(settings, tmp_path)

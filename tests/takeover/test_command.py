@@ -3,9 +3,6 @@
 import asyncio
 import json
 import signal
-from pathlib import Path
-
-import pytest
 
 from holdfast.db.connection import Database
 from tests.cli.conftest import CommandLine
@@ -29,12 +26,6 @@ ROWS = (
     {"id": 3, "status": "complete", "state": "done", "file_name": "c.pdf"},
     {"id": 4, "status": "odd", "state": "queued", "file_name": "d.pdf"},
 )
-
-
-@pytest.fixture
-def desk(dsn: str, tmp_path: Path) -> CommandLine:
-    settings = {"HOLDFAST_DATABASE_URL": dsn, "HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_PIPELINES": ""}
-    return CommandLine(settings, tmp_path)
 
 
 async def test_it_says_what_it_would_do_what_it_did_and_how_it_stands(old: Installation, desk: CommandLine) -> None:

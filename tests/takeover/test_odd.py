@@ -14,6 +14,7 @@ from holdfast.errors import Conflict, DatabaseUnusable, InvalidInput, NotFound
 from holdfast.settings import Settings
 from holdfast.takeover.old_table import BATCH_BYTES
 from holdfast.takeover.plan import Plan, chosen_columns, chosen_flows
+from tests.cli.conftest import CommandLine
 from tests.endpoint import with_database, with_user
 from tests.takeover.conftest import Installation
 
@@ -233,8 +234,42 @@ async def test_the_old_table_may_be_in_another_database_and_gone_when_it_is_undo
     assert (await old.job(1))["status"] == "parse_queued"
 
     await old.run()
-    with pytest.raises(Conflict, match=r"were taken over from .*: name the database with --from"):
+    with pytest.raises(Conflict, match=r"were taken over from .*: name one of these with --from"):
         await old.undo()
-    assert (await old.undo(url=dsn)).removed == 0
     await old.database.execute(f'drop database "{other}" with (force)')
-    assert (await old.undo()).removed == 1
+    with pytest.raises(NotFound, match=r'documents of database "nothing" was not taken over'):
+        await old.undo(url=with_database(dsn, "nothing"))
+    assert (await old.undo(url=url)).removed == 1
+    assert (await old.undo(url=dsn)).removed == 0
+
+
+async def test_takeovers_from_databases_of_one_name_are_told_apart_by_what_was_recorded(
+    old: Installation, dsn: str
+) -> None:
+    report = await old.run()
+    there = f"{report.source.partition('@')[0]}@10.0.0.1:5432"
+    await old.database.execute(
+        "insert into holdfast.takeover (source, table_name, columns, pipeline, organisation, first_vtime, started_at)"
+        " select $1, table_name, columns, pipeline, organisation, first_vtime, started_at from holdfast.takeover",
+        there,
+    )
+    with pytest.raises(Conflict, match=rf"were taken over from .*, {there}: name one of these with --from"):
+        await old.undo(url=dsn)
+    await old.undo(url=there)
+    await old.undo(url=dsn)
+
+
+async def test_undoing_needs_neither_the_old_database_nor_its_columns(
+    old: Installation, dsn: str, desk: CommandLine
+) -> None:
+    other = f"{dsn.rpartition('/')[2].partition('?')[0]}_old"
+    await old.database.execute(f'create database "{other}"')
+    url = with_database(dsn, other)
+    async with open_source(Settings(database_url=url)) as source:
+        await source.execute("create table public.documents (id int primary key, stage text, state text)")
+        await source.execute("insert into public.documents values (1, 'failed_parse', 'retryable')")
+    await asyncio.to_thread(desk.succeed, "takeover", "--run", "--from", url, "--column", "status=stage")
+    await old.database.execute(f'drop database "{other}" with (force)')
+
+    undone = await asyncio.to_thread(desk.succeed, "takeover", "--undo", "--from", url)
+    assert undone.out == "1 row of public.documents let go; the old table is as it was\n"

@@ -42,15 +42,11 @@ class Desk:
     async def undo(
         self, plan: Plan, *, url: str | None, discard_work: bool, on_progress: Callable[[int], None]
     ) -> Undone:
-        """Remove what a takeover made; what was worked on since only if that is meant."""
-        source = None
-        if url is not None:
-            async with self.table(plan, url=url) as table:
-                source = table.source
+        """Remove what a takeover made; what was worked on since only if that is meant. Opens no other database."""
         return await undo(
             self.database,
             plan.table,
-            source=source,
+            source=url,
             actor=self.actor,
             discard=self.delete if discard_work else None,
             on_progress=on_progress,

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from holdfast.db.connection import Database
 from holdfast.engine.strict_json import dump
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.takeover.old_table import COUNT_SECONDS, parted
 
 BATCH_ROWS = 2_000
@@ -35,7 +36,8 @@ async def undo(
 ) -> Undone:
     """Remove what the takeover of a table made, in batches; stopped and called again it goes on.
 
-    The old database need not be there any more: `source` only tells tables of the same name apart. Raises Conflict when
+    The old database need not be there any more: `source`, its URL or what was recorded of it, only tells tables of the
+    same name apart. Raises Conflict when
     documents were worked on since, unless `discard` says how to remove one of those.
     """
     takeover, name = await _in_force(database, table, source)
@@ -68,10 +70,30 @@ async def undo(
 
 async def _in_force(database: Database, table: str, source: str | None) -> tuple[int, str]:
     rows = await database.fetch("select * from holdfast.takeovers_named($1, $2)", *parted(table))
-    found = [row for row in rows if source in (None, row["source"])]
+    if source is None:
+        found, named = rows, table
+    else:
+        name = _database_name(source)
+        found = [row for row in rows if source == row["source"]] or [
+            row for row in rows if name == row["source"].rpartition("@")[0]
+        ]
+        named = f'{table} of database "{name}"'
     if not found:
-        raise NotFound(f"{table} was not taken over, or that was undone already: there is nothing to undo")
+        raise NotFound(f"{named} was not taken over, or that was undone already: there is nothing to undo")
     if len(found) > 1:
-        named = ", ".join(row["source"].partition("@")[0] for row in found)
-        raise Conflict(f"tables named {table} were taken over from {named}: name the database with --from")
+        sources = ", ".join(row["source"] for row in found)
+        raise Conflict(f"tables named {table} were taken over from {sources}: name one of these with --from")
     return found[0]["takeover_id"], found[0]["table_name"]
+
+
+def _database_name(source: str) -> str:
+    """The database that a URL names: by its path or an option, else it is called as who logs in."""
+    if "://" not in source:
+        return source.rpartition("@")[0] or source
+    try:
+        url = urlsplit(source)
+    except ValueError as error:
+        raise InvalidInput(f"--from is invalid: {error}") from error
+    options = parse_qs(url.query)
+    named = unquote(url.path.removeprefix("/")) or options.get("dbname", options.get("database", [""]))[0]
+    return named or unquote(url.username or "")
