@@ -10,15 +10,15 @@ RENAMED = {"failed_parse": "parse_queued", "failed_chunking": "chunking", "faile
 COMPONENTS = {"failed_parse": "parse", "failed_chunking": "chunking", "failed_embedding": "embedding"}
 
 
-def expected(status: str | None, state: str | None) -> Standing:
-    """With the new flow chosen, and old workers that may still run."""
+def expected(status: str | None, state: str | None, *, used_up: bool = False) -> Standing:
+    """With the new flow chosen, and old workers that may still run; `used_up`: it was retried as often as it may be."""
     if status in ("complete", "duplicate"):
         return "new", status, "done"
     if status in UNDER_WAY:
         states = {
             "queued": ("new", status, "queued"),
             "working": ("old", status, "held"),
-            "retryable": ("new", status, "failed"),
+            "retryable": ("new", status, "deadletter" if used_up else "failed"),
             "done": ("new", status, "failed"),
             "deadletter": ("new", status, "deadletter"),
         }
@@ -28,7 +28,7 @@ def expected(status: str | None, state: str | None) -> Standing:
         states = {
             "queued": ("new", renamed, "failed"),
             "working": ("old", renamed, "held"),
-            "retryable": ("new", renamed, "failed"),
+            "retryable": ("new", renamed, "deadletter" if used_up else "failed"),
             "done": ("new", renamed, "failed"),
             "deadletter": ("new", renamed, "deadletter"),
         }

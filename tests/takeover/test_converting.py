@@ -112,6 +112,22 @@ def test_without_a_state_column_only_what_failed_or_ended_is_safe_to_take() -> N
     assert standing("complete") == ("new", "done")
 
 
+@pytest.mark.parametrize(
+    ("texts", "state"),
+    [
+        ({"retry_count": "2"}, "failed"),
+        ({"retry_count": "3"}, "deadletter"),
+        ({"retry_count": "3", "last_error": '{"retryable": false}'}, "failed"),
+        ({"retry_count": "3", "last_error": '{"category": "corrupt_input"}'}, "failed"),
+        ({"retry_count": "3", "last_error": '{"category": "auth"}'}, "failed"),
+    ],
+)
+def test_only_retries_that_are_counted_can_be_used_up(texts: dict[str, str], state: str) -> None:
+    assert become(row("failed_parse", **texts)).state == state
+    assert become(row("failed_parse", **texts), flow="old").state == "failed"
+    assert become(row("failed_parse", "queued", **texts)).state == "failed"
+
+
 def test_every_field_of_an_error_is_filled() -> None:
     assert error_of() == {
         "component": "chunking",
@@ -158,7 +174,7 @@ def test_what_an_old_error_says_is_kept() -> None:
         ("[1]", None, [1]),
         ("17", None, 17),
         ('{"error": 17}', None, {"error": 17}),
-        ('{"error": "nul \\u0000"}', '{"error": "nul \\u0000"}', '{"error": "nul \\u0000"}'),
+        ('{"error": "nul \\u0000", "\\ud800": [1e999]}', "nul \ufffd", {"error": "nul \ufffd", "\ufffd": ["1e999"]}),
         ("[" * 5_000, "[" * 1_000, "[" * 5_000),
         ("9" * 5_000, "9" * 1_000, "9" * 5_000),
         ("x" * 9_000, "x" * 1_000, "x" * 8_000 + "…"),

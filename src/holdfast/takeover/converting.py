@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.engine.attempt import Json
-from holdfast.engine.policy import DOUBLING
+from holdfast.engine.policy import DOUBLING, PERMANENT
 from holdfast.errors import Category
 from holdfast.takeover.old_row import OldRow, cleaned, count_of, moment_of
 from holdfast.takeover.stages import MIXED, Stage, Stages
@@ -20,7 +20,7 @@ NO_MESSAGE = "the old installation left no message"
 CONTRADICTION = (
     "the old installation called it done, but {status} is not where documents end: look at it, then retry it"
 )
-_MAX_RETRIES = DOUBLING.rules[Category.UNKNOWN].max_retries
+_MAX_RETRIES = len(DOUBLING.rules[Category.UNKNOWN].wait_seconds)
 _CATEGORIES = frozenset(category.value for category in Category)
 _LONGEST_MESSAGE = 1_000
 _LARGEST_ERROR = 8_000
@@ -61,9 +61,13 @@ def convert(row: OldRow, stages: Stages, *, flow: Flow, workers_stopped: bool) -
         state = "retryable" if mixed else "working"
     if state not in STATES:
         return Left(_unknown("state", state))
+    error = _Error(row, component=mixed.component if mixed else None, usual=stage.component)
+    if state == "retryable" and flow == "new" and error.is_used_up:
+        state = "deadletter"
     if state == "working" and workers_stopped:
         state = "queued"
     if state == "queued" and mixed:
+        # Tried once more, however often before: the old installation has decided that.
         state = "retryable"
     worked_on = state == "working"
     return _standing(
@@ -75,7 +79,7 @@ def convert(row: OldRow, stages: Stages, *, flow: Flow, workers_stopped: bool) -
             reason=STILL_WORKED_ON if worked_on else BY_CHOICE if flow == "old" else None,
         ),
         state,
-        error=_Error(row, component=mixed.component if mixed else None, usual=stage.component),
+        error=error,
     )
 
 
@@ -139,14 +143,23 @@ class _Error:
 
     @property
     def retryable(self) -> bool:
-        """What the old error says; one that says nothing can be retried."""
-        return str(self._fields.get("retryable")).lower() not in ("false", "0", "no")
+        """What the old error says; one that says nothing can be retried, unless its category never is."""
+        said = self._fields.get("retryable")
+        if said is None:
+            return self._category() not in PERMANENT
+        return str(said).lower() not in ("false", "0", "no")
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether it could be retried, had that not been done as often as the policy allows."""
+        limited = DOUBLING.rules[self._category()].max_retries is not None
+        return self.retryable and limited and retries_before(self.row) >= _MAX_RETRIES
 
     def written(self, *, retryable: bool, message: str | None = None) -> dict[str, Json]:
         """All fields; `failed_at` is None where nobody knows when, and the database's clock has to do."""
         return {
             "component": self._component or self._text("component") or self._usual,
-            "category": self._category(),
+            "category": self._category().value,
             "error": message or self._message(),
             "error_type": self._text("error_type"),
             "error_code": self._text("error_code") or self._category().upper(),
@@ -163,9 +176,9 @@ class _Error:
         value = self._fields.get(field)
         return value[:_LONGEST_MESSAGE] if isinstance(value, str) and value.strip() else None
 
-    def _category(self) -> str:
+    def _category(self) -> Category:
         category = self._fields.get("category")
-        return category if isinstance(category, str) and category in _CATEGORIES else Category.UNKNOWN.value
+        return Category(category) if isinstance(category, str) and category in _CATEGORIES else Category.UNKNOWN
 
     def _message(self) -> str:
         if isinstance(self._old, str) and self._old.strip():

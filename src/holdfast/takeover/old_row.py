@@ -1,5 +1,6 @@
 """A row of the old table, whatever is in it: every field is text or nothing until it proves to be more."""
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -65,16 +66,35 @@ class OldRow:
 
 
 def parsed(written: str) -> Json:
-    """What a text says if it is JSON that can be stored, else the text."""
+    """What a text says if it is JSON, with marks in the place of what cannot be stored; else the text."""
     try:
         return cast(Json, load(written.encode()))
     except InvalidInput:
-        return cleaned(written)
+        try:
+            return _storable(json.loads(written, parse_constant=str, parse_float=_number_or_text))
+        except (ValueError, RecursionError):
+            return cleaned(written)
 
 
 def cleaned(text: str) -> str:
     """The text with a mark in the place of what no column holds."""
     return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def _storable(value: Json) -> Json:
+    match value:
+        case str():
+            return cleaned(value)
+        case list():
+            return [_storable(one) for one in value]
+        case dict():
+            return {cleaned(name): _storable(one) for name, one in value.items()}
+    return value
+
+
+def _number_or_text(digits: str) -> Json:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
 
 
 def count_of(value: object) -> int:
