@@ -1,6 +1,7 @@
 """Tables as they really are: other names, other keys, the same content twice, and rows that nobody expected."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -27,7 +28,14 @@ insert into legacy."Old Jobs" values
     ('ffffffff-0000-0000-0000-000000000003', 'failed_embedding', repeat('x', 400), repeat('long', 2000),
      '{"error": "torn"}');
 """
-COLUMNS = {"status": "stage", "organisation": "whose", "location": "where is it", "last_error": "trouble", "name": ""}
+COLUMNS = {
+    "status": "stage",
+    "state": "",
+    "organisation": "whose",
+    "location": "where is it",
+    "last_error": "trouble",
+    "name": "",
+}
 
 
 async def test_other_names_other_keys_and_text_for_errors(old: Installation) -> None:
@@ -46,6 +54,55 @@ async def test_other_names_other_keys_and_text_for_errors(old: Installation) -> 
     document = await old.app.overview.pipeline_of(odd["document_id"])
     assert (document["source_location"], document["metadata"]["takeover"]["location"]) == (None, "long" * 2000)
     assert await examine(old.database) == []
+
+
+async def test_usual_names_are_found_however_their_case(old: Installation, desk: CommandLine) -> None:
+    await old.database.execute(
+        'create table public.upper ("ID" int primary key, "Status" text, "State" text, state_since date, org text);'
+        "insert into public.upper values (1, 'failed_parse', 'deadletter', now(), 'a')"
+    )
+    told = await asyncio.to_thread(desk.succeed, "takeover", "--run", "--table", "upper", "--json")
+
+    assert told.json["columns"] == {"key": "ID", "status": "Status", "state": "State", "organisation": "org"}
+    assert (await old.job(1))["state"] == "deadletter"
+
+
+async def test_names_that_differ_in_case_only_are_asked_about(old: Installation) -> None:
+    columns = 'id int primary key, status text, "State" text, "STATE" text, "Status" text'
+    await old.database.execute(f"create table public.twice ({columns})")
+    with pytest.raises(InvalidInput, match='columns "State", "STATE" could all be the state: name one with --column'):
+        await old.check(table="twice")
+    assert (await old.check(table="twice", columns={"state": "STATE"})).columns["status"] == "status"
+
+
+async def test_table_without_a_state_is_not_taken_over_before_someone_says_so(
+    old: Installation, desk: CommandLine
+) -> None:
+    await old.database.execute(
+        "create table public.stateless (id int primary key, status text, lage text);"
+        "insert into public.stateless values (1, 'failed_parse', 'deadletter'), (2, 'parsed', 'queued')"
+    )
+    call = ("takeover", "--table", "stateless")
+
+    def walk() -> None:
+        says = "no column for the state was found"
+        means = "dead letters cannot be told from what may be retried, and all that failed is tried again"
+        (warning,) = desk.succeed(*call, "--check", "--json").json["warnings"]
+        assert says in warning
+        assert means in warning
+        assert warning in desk.succeed(*call, "--check").out
+        refused = desk.run(*call, "--run", "--json")
+        assert refused.code == 2
+        message = json.loads(refused.err)["error"]["message"]
+        assert says in message
+        assert "--column state=COLUMN" in message
+        assert desk.succeed("jobs", "--json").json["jobs"] == []
+
+        told = desk.succeed(*call, "--run", "--column", "state=").out
+        assert means in told
+        assert desk.succeed(*call, "--run", "--column", "state=lage", "--json").json["warnings"] == []
+
+    await asyncio.to_thread(walk)
 
 
 @pytest.mark.parametrize("key", ["text", "timestamptz", "numeric", "date"])

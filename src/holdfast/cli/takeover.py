@@ -156,6 +156,7 @@ def _print_report(report: Row, *, did_run: bool) -> None:
 
 
 def _remarks(report: Row) -> Iterator[str]:
+    yield from report["warnings"]
     for kind, rows in sorted(report["odd_errors"].items()):
         yield f"{plural(rows, 'row')} with an error that is {kind}"
     for row in report["left_rows"][:LEFT_SHOWN]:

@@ -99,6 +99,11 @@ class OldTable:
         """Which column each field was found in."""
         return {"key": self.key.name, **{field: column.name for field, column in self.fields.items()}}
 
+    @property
+    def has_state(self) -> bool:
+        """Whether a column tells which place in the queue a row has."""
+        return "state" in self.fields
+
     async def read(self, after: str | None) -> list[OldRow]:
         """The next batch of rows after a key, in the order of their keys; none when there are no more."""
         texts = "".join(f", t.{column.quoted}::text" for column in self.fields.values())
@@ -210,7 +215,14 @@ def _column(columns: Mapping[str, Column], field: str, named: Mapping[str, str])
         if named[field] and named[field] not in columns:
             raise NotFound(f'there is no column "{named[field]}" for {field}: the table has {", ".join(columns)}')
         return columns.get(named[field])
-    return next((columns[name] for name in USUAL_NAMES[field] if name in columns), None)
+    for name in USUAL_NAMES[field]:
+        alike = [columns[name]] if name in columns else [one for one in columns.values() if one.name.lower() == name]
+        if len(alike) > 1:
+            names = ", ".join(f'"{one.name}"' for one in alike)
+            raise InvalidInput(f"columns {names} could all be the {field}: name one with --column {field}=COLUMN")
+        if alike:
+            return alike[0]
+    return None
 
 
 def _with_status(fields: dict[str, Column], table: str) -> dict[str, Column]:

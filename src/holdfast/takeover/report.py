@@ -11,6 +11,10 @@ from holdfast.takeover.stages import MIXED
 LEFT_SHOWN = 20
 _MOST_GROUPS = 1_000
 _REST = "…"
+NO_STATE = (
+    "no column for the state was found, so dead letters cannot be told from what may be retried, and all that failed is"
+    " tried again: name it with --column state=COLUMN, or --column state= to take over without one"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,8 @@ class Group:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """`changed`: rows that the old installation changed since Holdfast carries them. `without_source`: jobs that will
-    fail because nothing says where their document is. `differences` is empty when every count agrees.
+    fail because nothing says where their document is. `warnings`: what was not found, and what that means.
+    `differences` is empty when every count agrees.
     """
 
     table: str
@@ -44,6 +49,7 @@ class Report:
     groups: list[Group]
     odd_errors: dict[str, int]
     left_rows: list[dict[str, str]]
+    warnings: list[str]
     differences: list[str] = field(default_factory=list)
 
     @property
@@ -104,6 +110,7 @@ def report_of(table: OldTable, groups: list[Group], **more: Any) -> Report:
         old_flow=totals["old"],
         left=totals[None],
         groups=groups,
+        warnings=[] if table.has_state else [NO_STATE],
         **more,
     )
 

@@ -16,7 +16,7 @@ from holdfast.takeover.old_row import OldRow
 from holdfast.takeover.old_table import COUNT_SECONDS, OldTable
 from holdfast.takeover.originals import Files, has_source, original_of
 from holdfast.takeover.plan import Plan
-from holdfast.takeover.report import LEFT_SHOWN, Group, Report, Tally, compare, report_of, sorted_groups
+from holdfast.takeover.report import LEFT_SHOWN, NO_STATE, Group, Report, Tally, compare, report_of, sorted_groups
 from holdfast.takeover.stages import Stages, stages_of
 
 GONE_ROWS = 10_000
@@ -84,8 +84,11 @@ class Taking:
     async def run(self, on_progress: Progress) -> Report:
         """Take over what is not yet, bring up to date what the old flow changed, verify.
 
-        Goes on where it was stopped: each batch is one transaction, and the cursor moves with it.
+        Goes on where it was stopped: each batch is one transaction, and the cursor moves with it. A table without a
+        state is refused, unless the plan says that it has none.
         """
+        if not self._table.has_state and "state" not in self._plan.columns:
+            raise InvalidInput(NO_STATE)
         stages = await stages_of(self._database, self._plan.pipeline)
         takeover, after = await self._begin()
         passed, odd_errors = 0, Counter[str]()
