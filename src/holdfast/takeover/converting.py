@@ -48,6 +48,8 @@ class Left:
 
 def convert(row: OldRow, stages: Stages, *, flow: Flow, workers_stopped: bool) -> Becomes | Left:
     """What becomes of a row in the flow that was chosen for it."""
+    if row.unreadable is not None:
+        return Left(f"it cannot be read: {row.unreadable}")
     status, state = row.text("status"), row.text("state")
     if status is not None and status in stages.final:
         reason = BY_CHOICE if flow == "old" else None

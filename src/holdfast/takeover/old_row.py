@@ -32,11 +32,15 @@ _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """One row: its key, the whole of it as JSON text, and the text of each column that was recognised."""
+    """One row: its key, the whole of it as JSON text, and the text of each column that was recognised.
+
+    `unreadable` says why not all of it is text; marks are in the place of what is none.
+    """
 
     key: str
     whole: str
     texts: Mapping[str, str | None]
+    unreadable: str | None = None
     _parsed: dict[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     def text(self, field: str) -> str | None:

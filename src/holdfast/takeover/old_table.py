@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from asyncpg import Record
 
@@ -57,6 +58,8 @@ from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = $1 and c.relname = $2 and c.relkind in ('v', 'm')
 """
+# What a text consists of, in any encoding and whether or not it is text there.
+_AS_BYTES = "convert_to({}, 'SQL_ASCII')"
 # The same server whichever way one reaches it; who may not ask that is content with where it listens.
 _SERVER = "select system_identifier::text from pg_control_system()"
 _ADDRESS = "select concat_ws(':', host(inet_server_addr()), inet_server_port())"
@@ -105,15 +108,24 @@ class OldTable:
         return "state" in self.fields
 
     async def read(self, after: str | None) -> list[OldRow]:
-        """The next batch of rows after a key, in the order of their keys; none when there are no more."""
-        texts = "".join(f", t.{column.quoted}::text" for column in self.fields.values())
-        beyond = "" if after is None else f"where t.{self.key.quoted} > $2::text::{self.key.type}"
-        sql = (
-            f"select t.{self.key.quoted}::text, row_to_json(t)::text{texts} from {self.name} t {beyond}"
-            f" order by t.{self.key.quoted} limit $1"
-        )
+        """The next batch of rows after a key, in the order of their keys; none when there are no more.
+
+        A row that holds bytes which are no text comes alone, and says so; InvalidInput when its key does.
+        """
+        limit = BATCH_ROWS
+        while True:
+            try:
+                return await self._read(after, limit)
+            except InvalidInput as error:
+                # Halves are tried until the row is found.
+                if limit == 1:
+                    return [await self._read_bytes(after, reason=_reason(error))]
+                limit //= 2
+
+    async def _read(self, after: str | None, limit: int) -> list[OldRow]:
+        values = ", ".join(self._values)
         async with self._reading() as connection:
-            cursor = await connection.cursor(sql, BATCH_ROWS, *([] if after is None else [after]))
+            cursor = await connection.cursor(*self._next(values, after, limit))
             rows, size, wanted = list[Record](), 0, _FIRST_ROWS
             while wanted and (more := await cursor.fetch(wanted)):
                 rows += more
@@ -122,12 +134,50 @@ class OldTable:
                 wanted = min(max(0, BATCH_BYTES - size) * len(rows) // size, 4 * len(rows))
         return [OldRow(row[0], row[1], dict(zip(self.fields, list(row)[2:], strict=True))) for row in rows]
 
+    async def _read_bytes(self, after: str | None, *, reason: str) -> OldRow:
+        key, *others = self._values
+        values = ", ".join(_AS_BYTES.format(value) for value in (key, *others))
+        async with self._reading() as connection:
+            row = await connection.fetchrow(*self._next(values, after, 1))
+        assert row is not None
+        whole, *texts = (_marked(value) for value in list(row)[1:])
+        return OldRow(
+            await self._readable_key(after, row[0]), whole or "", dict(zip(self.fields, texts, strict=True)), reason
+        )
+
+    async def _readable_key(self, after: str | None, written: bytes) -> str:
+        try:
+            async with self._reading() as connection:
+                return str(await connection.fetchval(*self._next(self._values[0], after, 1)))
+        except InvalidInput as error:
+            condition = f"{_AS_BYTES.format(f'{self.key.quoted}::text')} = '\\x{written.hex()}'"
+            raise InvalidInput(f"the key of a row of {self.name} is no text: change it where {condition}") from error
+
+    @property
+    def _values(self) -> list[str]:
+        texts = (f"t.{column.quoted}::text" for column in self.fields.values())
+        return [f"t.{self.key.quoted}::text", "row_to_json(t)::text", *texts]
+
+    def _next(self, values: str, after: str | None, limit: int) -> tuple[Any, ...]:
+        beyond = "" if after is None else f"where t.{self.key.quoted} > $2::text::{self.key.type}"
+        sql = f"select {values} from {self.name} t {beyond} order by t.{self.key.quoted} limit $1"
+        return (sql, limit) if after is None else (sql, limit, after)
+
     async def count_by_status(self) -> Counter[str | None]:
         """How many rows have which status now."""
-        sql = f"select t.{self.fields['status'].quoted}::text, count(*) from {self.name} t group by 1"
+        status = f"t.{self.fields['status'].quoted}::text"
+        try:
+            return Counter(dict(await self._count_by(status)))
+        except InvalidInput:
+            counts = Counter[str | None]()
+            for written, rows in await self._count_by(_AS_BYTES.format(status)):
+                counts[_marked(written)] += rows
+            return counts
+
+    async def _count_by(self, value: str) -> list[tuple[Any, int]]:
+        sql = f"select {value}, count(*) from {self.name} t group by 1"
         async with self._reading() as connection:
-            rows = await connection.fetch(sql, timeout=COUNT_SECONDS)
-        return Counter(dict(map(tuple, rows)))
+            return [(row[0], row[1]) for row in await connection.fetch(sql, timeout=COUNT_SECONDS)]
 
     async def missing(self, keys: Sequence[str]) -> list[str]:
         """Those of the keys that no row has any more."""
@@ -178,6 +228,15 @@ def parted(table: str) -> tuple[str, str]:
     if parts is None:
         raise InvalidInput(f'"{table}" is no table: name it as SCHEMA.NAME')
     return parts[1] or parts[2] or "public", parts[3] or parts[4]
+
+
+def _reason(error: InvalidInput) -> str:
+    """Without the bytes, which differ from row to row."""
+    return str(error).removeprefix("a value cannot be stored: ").partition(": 0x")[0]
+
+
+def _marked(written: bytes | None) -> str | None:
+    return None if written is None else written.decode(errors="replace")
 
 
 async def _no_table(database: Database, schema: str, name: str) -> NotFound | InvalidInput:
