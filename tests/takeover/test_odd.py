@@ -181,6 +181,21 @@ async def test_one_row_that_cannot_be_stored_is_left_and_the_others_go_on(old: I
     await old.database.execute("drop trigger refuse_one on holdfast.document")
 
 
+async def test_row_shown_before_that_cannot_be_stored_now_stays_as_it_was(old: Installation) -> None:
+    await old.insert(*({"id": n, "status": "parsed", "state": "queued"} for n in range(3)))
+    await old.run(share=0)
+    await old.database.execute(
+        "create function public.refuse_one() returns trigger language plpgsql as $$ begin"
+        " if new.metadata -> 'takeover' ->> 'key' = '1' then raise exception 'no' using errcode = '22P05'; end if;"
+        " return new; end $$;"
+        "create trigger refuse_one before update on holdfast.document for each row execute function public.refuse_one()"
+    )
+    report = await old.run(share=100)
+    assert (report.taken, report.old_flow, report.verified) == (2, 1, True)
+    assert await old.flows() == {"0": "new", "1": "old", "2": "new"}
+    await old.database.execute("drop trigger refuse_one on holdfast.document")
+
+
 @pytest.mark.parametrize(
     ("table", "columns", "says"),
     [

@@ -1,5 +1,7 @@
 """Old and new flow side by side: who carries which document, and what is shown of those that others carry."""
 
+import asyncio
+import hashlib
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from holdfast.engine.queue import Lane, Queue, Submission, submit
 from holdfast.engine.selection import Selection
 from holdfast.errors import Conflict, NotFound
 from holdfast.publish.removal import delete_document
+from tests.cli.conftest import CommandLine
 from tests.takeover.conftest import Installation
 
 pytestmark = pytest.mark.usefixtures("old")
@@ -18,6 +21,10 @@ pytestmark = pytest.mark.usefixtures("old")
 
 def rows(count: int, status: str = "parsed", state: str = "queued") -> list[dict[str, Any]]:
     return [{"id": n, "status": status, "state": state, "source_url": f"https://old.example/{n}"} for n in range(count)]
+
+
+def chosen_new(key: int, share: int = 20) -> bool:
+    return int(hashlib.md5(str(key).encode()).hexdigest()[:8], 16) % 100 < share
 
 
 async def flow_of(old: Installation, key: object) -> str:
@@ -37,18 +44,112 @@ async def test_larger_share_only_adds_and_says_so_beforehand(old: Installation) 
         assert {key for key in map(str, range(60)) if await flow_of(old, key) == "new"} == now
         carried = now
     assert len(carried) == 60
-    # What Holdfast has begun to carry stays with it.
-    assert (await old.run(share=0)).taken == 60
+    # What Holdfast has begun to carry stays with it, and that is said.
+    for report in (await old.check(share=20), await old.run(share=20)):
+        assert (report.taken, report.beyond_share) == (60, 60 - sum([chosen_new(n) for n in range(60)]))
 
 
-async def test_flow_is_chosen_per_document_also_for_those_to_come(old: Installation) -> None:
+async def test_flow_is_chosen_per_document_and_by_the_share_for_those_to_come(old: Installation) -> None:
     assert await flow_of(old, 1) == "old"
     await old.insert(*rows(3))
-    await old.run(share=0, chosen={"1": "new", "99": "new"})
+    await old.run(share=0, chosen={"1": "new"})
     assert await old.flows() == {"0": "old", "1": "new", "2": "old"}
-    assert [await flow_of(old, key) for key in (0, 1, 2, 98, 99)] == ["old", "new", "old", "old", "new"]
+    assert [await flow_of(old, key) for key in (0, 1, 2, 98)] == ["old", "new", "old", "old"]
     await old.run(chosen={"2": "new"})
     assert await old.flows() == {"0": "old", "1": "new", "2": "new"}
+
+
+@pytest.mark.parametrize("option", ["--check", "--run"])
+@pytest.mark.parametrize("key", ["4711", "4711x", "01"])
+async def test_flow_of_a_key_that_no_row_has_is_refused(
+    old: Installation, desk: CommandLine, option: str, key: str
+) -> None:
+    await old.insert(*rows(3))
+    ended = await asyncio.to_thread(desk.run, "takeover", option, "--flow", "1=old", "--flow", f"{key}=old")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert f'no row of public.documents has the key "{key}"' in ended.err
+    assert await old.flows() == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "shown"),
+    [
+        ("parsed", "queued", "held"),
+        ("failed_parse", "retryable", "failed"),
+        ("complete", "done", "done"),
+        ("chunking", "deadletter", "deadletter"),
+    ],
+)
+async def test_who_is_chosen_for_the_old_flow_later_goes_back_to_it(
+    old: Installation, desk: CommandLine, status: str, state: str, shown: str
+) -> None:
+    await old.insert(*rows(3, status, state))
+    await old.run()
+    before = await old.job(1)
+    foretold = await asyncio.to_thread(desk.succeed, "takeover", "--check", "--flow", "1=old", "--json")
+    assert await old.job(1) == before
+    report = await asyncio.to_thread(desk.succeed, "takeover", "--run", "--flow", "1=old", "--json")
+
+    for told in (foretold.json, report.json):
+        assert (told["taken"], told["old_flow"], told["staying"], told["verified"]) == (2, 1, [], True)
+    job = await old.job(1)
+    assert (job["id"], job["flow"], job["state"], job["ready_at"]) == (before["id"], "old", shown, None)
+    assert "retry_at" not in (job["last_error"] or {})
+    assert [await flow_of(old, key) for key in range(3)] == ["new", "old", "new"]
+    assert await examine(old.database) == []
+    # And on again, and everything back.
+    await old.run(chosen={"1": "new"})
+    again = await old.job(1)
+    assert (again["flow"], again["state"], again["phase"], again["input"]) == (
+        "new",
+        before["state"],
+        before["phase"],
+        before["input"],
+    )
+    assert (await old.undo()).removed == 3
+    assert await old.database.fetchval("select count(*) from holdfast.document") == 0
+
+
+async def test_what_the_old_installation_changed_goes_back_as_it_is_there(old: Installation) -> None:
+    await old.insert(*rows(2))
+    await old.run()
+    await old.change(1, "chunking", "working")
+    assert (await old.run()).changed == 1
+    report = await old.run(chosen={"1": "old"})
+
+    assert (report.changed, report.old_flow, report.verified) == (0, 1, True)
+    job = await old.job(1)
+    assert (job["status"], job["state"], job["phase"]) == ("chunking", "held", "chunk")
+
+
+async def test_who_was_worked_on_cancelled_or_deleted_stays_and_that_is_said(
+    old: Installation, desk: CommandLine
+) -> None:
+    queue = Queue(old.database)
+    await queue.register_worker("worker-1", host="test", pid=1, lanes=[])
+    await old.insert(*rows(4), {"id": 4, "status": "complete", "state": "done"})
+    await old.run()
+    assert await queue.claim("worker-1", [Lane("documents", "store", 1)])
+    await Control(old.database, "alice").cancel(Selection(ids=((await old.job(1))["id"],)))
+    await old.app.delete((await old.job(4))["document_id"], actor="alice")
+    before = {key: await old.job(key) for key in (0, 1, 4)}
+    flows = [word for key in (0, 1, 2, 4) for word in ("--flow", f"{key}=old")]
+    staying = [
+        {"key": "0", "reason": "it was worked on here"},
+        {"key": "1", "reason": "it was cancelled here"},
+        {"key": "4", "reason": "it was deleted here"},
+    ]
+
+    for option in ("--check", "--run"):
+        told = (await asyncio.to_thread(desk.succeed, "takeover", option, *flows, "--json")).json
+        assert (told["taken"], told["old_flow"], told["staying"], told["verified"]) == (4, 1, staying, True)
+    assert {key: await old.job(key) for key in (0, 1, 4)} == before
+    assert [await flow_of(old, key) for key in range(5)] == ["new", "new", "old", "new", "new"]
+    words = (await asyncio.to_thread(desk.succeed, "takeover", "--run", "--share", "0")).out
+    assert "0 stays with Holdfast: it was worked on here\n" in words
+    assert "1 row beyond the share stays with Holdfast, which has begun to carry it\n" in words
+    assert await examine(old.database) == []
 
 
 @pytest.mark.parametrize("table", ["documents", "Public.Documents", '"public"."documents"'])

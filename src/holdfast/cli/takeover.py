@@ -161,6 +161,11 @@ def _remarks(report: Row) -> Iterator[str]:
         yield f"{plural(rows, 'row')} with an error that is {kind}"
     for row in report["left_rows"][:LEFT_SHOWN]:
         yield f"left: {row['key']}, {row['reason']}"
+    for row in report["staying"]:
+        yield f"{row['key']} stays with Holdfast: {row['reason']}"
+    if beyond := report["beyond_share"]:
+        verb, them = ("stays", "it") if beyond == 1 else ("stay", "them")
+        yield f"{plural(beyond, 'row')} beyond the share {verb} with Holdfast, which has begun to carry {them}"
     if report["without_source"]:
         yield (
             f"{plural(report['without_source'], 'job')} will find nothing to go on with: name the folder of their files"

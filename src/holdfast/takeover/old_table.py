@@ -179,6 +179,17 @@ class OldTable:
         async with self._reading() as connection:
             return [(row[0], row[1]) for row in await connection.fetch(sql, timeout=COUNT_SECONDS)]
 
+    async def has(self, key: str) -> bool:
+        """Whether a row has this key, to the letter."""
+        sql = (
+            f"select t.{self.key.quoted}::text from {self.name} t where t.{self.key.quoted} = $1::text::{self.key.type}"
+        )
+        try:
+            async with self._reading() as connection:
+                return bool(await connection.fetchval(sql, key) == key)
+        except InvalidInput:  # no key of that type
+            return False
+
     async def missing(self, keys: Sequence[str]) -> list[str]:
         """Those of the keys that no row has any more."""
         sql = (

@@ -34,7 +34,8 @@ class Group:
 class Report:
     """`changed`: rows that the old installation changed since Holdfast carries them. `without_source`: jobs that will
     fail because nothing says where their document is. `warnings`: what was not found, and what that means.
-    `differences` is empty when every count agrees.
+    `staying`: rows chosen for the old flow that Holdfast keeps, and why. `beyond_share`: rows taken before the share
+    was made smaller. `differences` is empty when every count agrees.
     """
 
     table: str
@@ -49,6 +50,8 @@ class Report:
     groups: list[Group]
     odd_errors: dict[str, int]
     left_rows: list[dict[str, str]]
+    staying: list[dict[str, str]]
+    beyond_share: int
     warnings: list[str]
     differences: list[str] = field(default_factory=list)
 
@@ -65,6 +68,8 @@ class Tally:
         self._groups: Counter[tuple[str | None, ...]] = Counter()
         self.odd_errors: Counter[str] = Counter()
         self.left_rows: list[dict[str, str]] = []
+        self.staying: list[dict[str, str]] = []
+        self.beyond_share = 0
         self.changed = 0
         self.without_source = 0
 

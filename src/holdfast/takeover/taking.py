@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.db.connection import Database
 from holdfast.engine.pipeline import Pipeline
 from holdfast.engine.policy import DOUBLING
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, NotFound
 from holdfast.takeover.converting import Becomes, Flow, Left, convert
 from holdfast.takeover.items import item_of, left_item, odd_error
 from holdfast.takeover.old_row import OldRow
@@ -30,13 +30,21 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a row: the flow chosen for it and, if it was read before, where it is and what was read."""
+    """What is known of a row: the flow chosen for it (`is_named`: by its key) and, if it was read before, where it is
+    and what was read.
+    """
 
     chosen: Flow
     is_known: bool
     flow: Flow | None
     row_before: str | None
     is_changed: bool
+    is_named: bool
+
+    @property
+    def is_called_back(self) -> bool:
+        """Whether Holdfast carries it, and someone has chosen the old flow for it."""
+        return self.flow == "new" and self.chosen == "old" and self.is_named
 
 
 class Taking:
@@ -62,14 +70,18 @@ class Taking:
 
     async def check(self, on_progress: Progress) -> Report:
         """What a run would do. Writes nothing."""
+        await self._find_chosen()
         stages = await stages_of(self._database, self._plan.pipeline, self._declared)
         sql = "select holdfast.takeover_of($1, $2)"
         takeover = await self._database.fetchval(sql, self._table.source, self._table.name)
         tally, passed = Tally(), 0
         async for batch in self._batches(None):
             known = await self._known(takeover, batch)
+            staying = await self._staying(takeover, [row.key for row in batch if known[row.key].is_called_back])
+            tally.staying += staying
+            kept = {one["key"] for one in staying}
             for row in batch:
-                self._count(tally, row, known[row.key], stages)
+                self._count(tally, row, known[row.key], stages, stays=row.key in kept)
             passed += len(batch)
             on_progress(passed)
         return report_of(
@@ -79,6 +91,8 @@ class Taking:
             without_source=tally.without_source,
             odd_errors=dict(tally.odd_errors),
             left_rows=tally.left_rows,
+            staying=tally.staying,
+            beyond_share=tally.beyond_share,
         )
 
     async def run(self, on_progress: Progress) -> Report:
@@ -89,6 +103,7 @@ class Taking:
         """
         if not self._table.has_state and "state" not in self._plan.columns:
             raise InvalidInput(NO_STATE)
+        await self._find_chosen()
         stages = await stages_of(self._database, self._plan.pipeline)
         takeover, after = await self._begin()
         passed, odd_errors = 0, Counter[str]()
@@ -106,6 +121,13 @@ class Taking:
             sql = "select holdfast.finish_takeover($1, $2, $3::text::jsonb)"
             await connection.execute(sql, takeover, self._actor, _json(counts), timeout=COUNT_SECONDS)
         return report
+
+    async def _find_chosen(self) -> None:
+        for key in self._plan.chosen:
+            if not await self._table.has(key):
+                raise NotFound(
+                    f'no row of {self._table.name} has the key "{key}": choose the flow of one that is there'
+                )
 
     async def _begin(self) -> tuple[int, str | None]:
         await self._database.execute("select holdfast.register_policy($1::text::jsonb)", _json(DOUBLING.declaration()))
@@ -138,20 +160,27 @@ class Taking:
         )
         return {row["key"]: Known(*list(row)[1:]) for row in rows}
 
+    async def _staying(self, takeover: int | None, called_back: list[str]) -> list[dict[str, str]]:
+        if not called_back:
+            return []
+        sql = "select * from holdfast.carried_rows($1, $2) where reason is not null"
+        return [dict(row) for row in await self._database.fetch(sql, takeover, called_back)]
+
     def _convert(self, row: OldRow, known: Known, stages: Stages) -> Becomes | Left:
         return convert(row, stages, flow=known.chosen, workers_stopped=self._plan.workers_stopped)
 
-    def _count(self, tally: Tally, row: OldRow, known: Known, stages: Stages) -> None:
+    def _count(self, tally: Tally, row: OldRow, known: Known, stages: Stages, *, stays: bool) -> None:
         status, state = row.text("status"), row.text("state")
         if kind := odd_error(row):
             tally.odd_errors[kind] += 1
-        if known.flow == "new":
+        if known.flow == "new" and (stays or not known.is_called_back):
+            tally.beyond_share += known.chosen == "old" and not known.is_named
             tally.changed += row.whole != known.row_before
             tally.add(status, state, "new", None, TAKEN_BEFORE, None)
             return
         match self._convert(row, known, stages):
-            case Left(reason) if known.flow == "old":
-                tally.add(status, state, "old", None, NO_LONGER_KNOWN, reason)
+            case Left(reason) if known.flow is not None:
+                tally.add(status, state, known.flow, None, NO_LONGER_KNOWN, reason)
             case Left(reason):
                 tally.add(status, state, None, None, None, reason)
                 if len(tally.left_rows) < LEFT_SHOWN:
@@ -164,8 +193,9 @@ class Taking:
     async def _take(self, takeover: int, batch: list[OldRow], stages: Stages, *, after: str | None) -> None:
         known = await self._known(takeover, batch)
         items = [one for row in batch if (one := await self._item(row, known[row.key], stages))]
+        called_back = [item["key"] for item in items if known[item["key"]].is_called_back]
         try:
-            await self._write(takeover, items, after=after, cursor=batch[-1].key)
+            await self._write(takeover, items, called_back=called_back, after=after, cursor=batch[-1].key)
         except InvalidInput as error:
             # Something in it cannot be stored. Halves are tried until the row is found, which is then left.
             if len(batch) > 1:
@@ -173,21 +203,30 @@ class Taking:
                 await self._take(takeover, batch[:half], stages, after=after)
                 await self._take(takeover, batch[half:], stages, after=batch[half - 1].key)
                 return
-            left = [left_item(batch[0], f"it cannot be stored: {error}")]
-            await self._write(takeover, left, after=after, cursor=batch[0].key)
+            # One that was taken or shown before stays as it was known.
+            is_taken = known[batch[0].key].flow is not None
+            left = [] if is_taken else [left_item(batch[0], f"it cannot be stored: {error}")]
+            await self._write(takeover, left, called_back=[], after=after, cursor=batch[0].key)
         await self._note_changes(takeover, batch, known)
 
-    async def _write(self, takeover: int, items: list[dict[str, Any]], *, after: str | None, cursor: str) -> None:
-        sql = "select holdfast.take_rows($1, $2, $3, $4::text::jsonb)"
-        await self._database.execute(sql, takeover, after, cursor, _json(items))
+    async def _write(
+        self, takeover: int, items: list[dict[str, Any]], *, called_back: list[str], after: str | None, cursor: str
+    ) -> None:
+        async with self._database.transaction() as connection:
+            if called_back:
+                rows = await connection.fetch("select holdfast.give_back($1, $2) as key", takeover, called_back)
+                staying = {row["key"] for row in rows}
+                items = [item for item in items if item["key"] not in staying]
+            sql = "select holdfast.take_rows($1, $2, $3, $4::text::jsonb)"
+            await connection.execute(sql, takeover, after, cursor, _json(items))
 
     async def _item(self, row: OldRow, known: Known, stages: Stages) -> dict[str, Any] | None:
         """What is to be written; None where the row is what it was, or Holdfast carries it already."""
-        if known.flow == "new":
+        if known.flow == "new" and not known.is_called_back:
             return None
         becomes = self._convert(row, known, stages)
         if isinstance(becomes, Left):
-            known_so = known.flow == "old" or row.whole == known.row_before
+            known_so = known.flow is not None or row.whole == known.row_before
             return None if known_so else left_item(row, becomes.reason)
         if known.flow == becomes.flow and row.whole == known.row_before:
             return None
@@ -215,6 +254,7 @@ class Taking:
         for count in counts:
             kept[count["status"]] += count["rows"]
         left_rows = await self._database.fetch("select * from holdfast.left_rows($1, $2)", takeover, LEFT_SHOWN)
+        staying = await self._database.fetch("select * from holdfast.staying_rows($1)", takeover)
         return report_of(
             self._table,
             sorted_groups(_group(count) for count in counts),
@@ -222,6 +262,8 @@ class Taking:
             without_source=sum(count["without_source"] for count in counts),
             odd_errors=odd_errors,
             left_rows=[dict(row) for row in left_rows],
+            staying=[dict(row) for row in staying],
+            beyond_share=await self._beyond_share(takeover),
             differences=compare(old, kept, counts),
         )
 
@@ -229,6 +271,11 @@ class Taking:
         async with self._database.transaction() as connection:
             sql = "select * from holdfast.takeover_counts($1)"
             return [dict(row) for row in await connection.fetch(sql, takeover, timeout=COUNT_SECONDS)]
+
+    async def _beyond_share(self, takeover: int) -> int:
+        async with self._database.transaction() as connection:
+            sql = "select holdfast.rows_beyond_share($1)"
+            return int(await connection.fetchval(sql, takeover, timeout=COUNT_SECONDS))
 
     async def _note_gone(self, takeover: int) -> None:
         after = ""

@@ -41,7 +41,7 @@ async def undo(
     documents were worked on since, unless `discard` says how to remove one of those.
     """
     takeover, name = await _in_force(database, table, source)
-    worked = [row["id"] for row in await database.fetch("select holdfast.worked_rows($1) as id", takeover)]
+    worked = [row["id"] for row in await database.fetch("select holdfast.worked_rows($1, null) as id", takeover)]
     if worked and discard is None:
         raise Conflict(
             f"{len(worked)} of the documents of {name} had work done since they were taken over, and what was made of"

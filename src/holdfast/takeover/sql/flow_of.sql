@@ -1,5 +1,5 @@
 -- Which flow a row of an old table belongs to, also one that is yet to come: "new" when Holdfast carries it, else "old". What
--- Holdfast has begun to carry stays with it. The products of both flows ask this before they work on a document. The table is
+-- Holdfast has begun to carry stays with it until it is given back. The products of both flows ask this before they work on a document. The table is
 -- named as in SQL; HF404 for one that nobody takes over while others are: who misspells it would work on rows of Holdfast's.
 create or replace function holdfast.flow_of(p_table text, p_key text) returns text
 language plpgsql stable security definer set search_path = holdfast, pg_temp as $$
@@ -41,14 +41,15 @@ language sql stable security definer set search_path = holdfast, pg_temp as $$
     select id, table_name, source from takeover where table_name = format('%I.%I', p_schema, p_name) and undone_at is null order by id
 $$;
 
--- What is known of these rows: the flow chosen for each and, of those read before, the flow they are in and what was read. A share
+-- What is known of these rows: the flow chosen for each, whether by its key, and, of those read before, the flow they are in and what was read. A share
 -- or choices that are not in force yet count as if they were.
 create or replace function holdfast.known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[])
-returns table (key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean)
+returns table (key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean)
 language sql stable security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set jit = off as $$
     select k.key, chosen_flow(coalesce(p_share, t.share, 100), coalesce(t.chosen, '{}') || p_chosen, k.key),
-           r.key is not null, r.flow, r.row_before::text, r.changed_at is not null
+           r.key is not null, r.flow, r.row_before::text, r.changed_at is not null,
+           (coalesce(t.chosen, '{}') || p_chosen) ? k.key
     from unnest(p_keys) as k(key)
     left join takeover t on t.id = p_takeover
     left join taken_row r on r.takeover_id = t.id and r.key = k.key and r.let_go_at is null

@@ -44,7 +44,8 @@ begin
     on conflict (takeover_id, key) do update set
         flow = excluded.flow, document_id = excluded.document_id, job_id = excluded.job_id, original_status = excluded.original_status,
         original_state = excluded.original_state, retry_count = excluded.retry_count, reason = excluded.reason,
-        row_before = excluded.row_before, read_at = excluded.read_at, gone_at = null, let_go_at = null;
+        row_before = excluded.row_before, read_at = excluded.read_at, changed_at = null, changed_status = null, gone_at = null,
+        let_go_at = null;
     update takeover
     set cursor = p_cursor, turns = turns + jsonb_array_length(p_items)
     where id = p_takeover;
@@ -103,7 +104,8 @@ declare
     v_now timestamptz := clock();
 begin
     update pipeline_job j
-    set flow = t.flow, phase = t.job ->> 'phase', status = t.job ->> 'status', state = t.job ->> 'state', input = t.job -> 'input',
+    set flow = t.flow, phase = t.job ->> 'phase', status = t.job ->> 'status', state = t.job ->> 'state',
+        input = nullif(t.job -> 'input', 'null'),
         ready_at = t.ready_at, retry_count = t.retry_count, last_error = taken_error(t.job, v_now, t.ready_at),
         error_code = t.job -> 'last_error' ->> 'error_code',
         error_meta = jsonb_build_object('original_status', t.original_status, 'original_state', t.original_state),

@@ -48,7 +48,7 @@ language sql security definer set search_path = holdfast, pg_temp as $$
     update taken_row r
     set changed_at = case when i.changed then clock() end, changed_status = i.status
     from jsonb_to_recordset(p_items) as i(key text, changed boolean, status text)
-    where r.takeover_id = p_takeover and r.key = i.key
+    where r.takeover_id = p_takeover and r.key = i.key and r.flow = 'new'
 $$;
 
 -- The keys of rows read before, in pages: whether they are still in the old table is for the caller to find out.

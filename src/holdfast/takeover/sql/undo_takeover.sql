@@ -13,13 +13,13 @@ begin
     create index if not exists undo_superseded_by on document (superseded_by) where superseded_by is not null;
 end $$;
 
--- The documents of a takeover that were worked on since, or sent again.
-create or replace function holdfast.worked_rows(p_takeover bigint) returns setof bigint
+-- The documents of a takeover that were worked on since, or sent again: of all its rows, or of those with these keys.
+create or replace function holdfast.worked_rows(p_takeover bigint, p_keys text[]) returns setof bigint
 language sql stable security definer set search_path = holdfast, pg_temp as $$
     select r.document_id
     from taken_row r
     join pipeline_job j on j.document_id = r.document_id
-    where r.takeover_id = p_takeover and r.let_go_at is null
+    where r.takeover_id = p_takeover and r.let_go_at is null and (p_keys is null or r.key = any (p_keys))
     group by r.document_id
     having bool_or(j.token > 0) or count(*) > 1
     order by r.document_id

@@ -10,10 +10,12 @@ revoke all on function
     holdfast.take_rows(bigint, text, text, jsonb), holdfast.taken_items(jsonb, bigint[], bigint[], boolean[]),
     holdfast.take_documents(jsonb, bigint[], bigint[], boolean[]), holdfast.take_jobs(holdfast.takeover, jsonb, bigint[], bigint[], boolean[]),
     holdfast.taken_jobs(holdfast.takeover, jsonb, bigint[], bigint[], boolean[], timestamptz),
-    holdfast.taken_error(jsonb, timestamptz, timestamptz), holdfast.begin_undo(bigint, text), holdfast.worked_rows(bigint),
+    holdfast.taken_error(jsonb, timestamptz, timestamptz), holdfast.begin_undo(bigint, text), holdfast.worked_rows(bigint, text[]),
     holdfast.undo_rows(bigint, integer), holdfast.let_go(bigint, bigint[]), holdfast.finish_undo(bigint, text, jsonb),
     holdfast.takeovers(), holdfast.takeover_counts(bigint), holdfast.taken_keys(bigint, text, integer),
-    holdfast.note_gone(bigint, text[]), holdfast.note_changed(bigint, jsonb), holdfast.left_rows(bigint, integer)
+    holdfast.note_gone(bigint, text[]), holdfast.note_changed(bigint, jsonb), holdfast.left_rows(bigint, integer),
+    holdfast.carried_rows(bigint, text[]), holdfast.give_back(bigint, text[]), holdfast.staying_rows(bigint),
+    holdfast.rows_beyond_share(bigint)
 from public;
 
 grant execute on function holdfast.flow_of(text, text) to holdfast_worker, holdfast_api;
