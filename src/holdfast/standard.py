@@ -56,8 +56,8 @@ class Place:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
-        return cls(**{name: tuple(items) for name, items in value.items()})
+        """The inverse of `to_json`. What else stands there is left out, as the spans of a stored chunk are."""
+        return cls(**{name: tuple(value[name]) for name in cls.__slots__ if name in value})
 
 
 class Spans:
@@ -65,7 +65,7 @@ class Spans:
 
     def __init__(self, spans: Iterable[Span]) -> None:
         ordered = sorted(spans, key=lambda span: (span.kind, span.start))
-        self._by_kind: dict[str, list[Span]] = {
+        self._by_kind: dict[SpanKind, list[Span]] = {
             kind: list(group) for kind, group in groupby(ordered, key=lambda span: span.kind)
         }
         self._starts = {kind: [span.start for span in group] for kind, group in self._by_kind.items()}
@@ -76,18 +76,31 @@ class Spans:
 
     def place(self, start: int, end: int) -> Place:
         """Where the characters from `start` up to `end` came from. The heading is the one they begin under."""
-        headings = self._touching("heading", start, start + 1)
-        times = [value for value in self._touching("time", start, end) if isinstance(value, tuple)]
+        headings = self._values("heading", start, start + 1)
+        times = self._values("time", start, end)
         return Place(
-            pages=tuple(self._touching("page", start, end)),
-            slides=tuple(self._touching("slide", start, end)),
-            sheets=tuple(dict.fromkeys(self._touching("sheet", start, end))),
+            pages=tuple(self._values("page", start, end)),
+            slides=tuple(self._values("slide", start, end)),
+            sheets=tuple(dict.fromkeys(self._values("sheet", start, end))),
             heading=headings[0] if headings else (),
             seconds=(times[0][0], times[-1][1]) if times else None,
-            speakers=tuple(dict.fromkeys(self._touching("speaker", start, end))),
+            speakers=tuple(dict.fromkeys(self._values("speaker", start, end))),
         )
 
-    def _touching(self, kind: SpanKind, start: int, end: int) -> list[Any]:
+    def within(self, start: int, end: int) -> list[Span]:
+        """What tells places between `start` and `end` apart, counted from `start`: headings do not, nor one page."""
+        found = [self._touching(kind, start, end) for kind in self._by_kind if kind != "heading"]
+        return [
+            replace(span, start=max(span.start - start, 0), end=min(span.end, end) - start)
+            for group in found
+            if len(group) > 1
+            for span in group
+        ]
+
+    def _values(self, kind: SpanKind, start: int, end: int) -> list[Any]:
+        return [span.value for span in self._touching(kind, start, end)]
+
+    def _touching(self, kind: SpanKind, start: int, end: int) -> list[Span]:
         group = self._by_kind.get(kind, [])
         first = max(0, bisect_right(self._starts.get(kind, []), start) - 1)
         touching = []
@@ -95,7 +108,7 @@ class Spans:
             if span.start >= end:
                 break
             if span.end > start:
-                touching.append(span.value)
+                touching.append(span)
         return touching
 
 

@@ -15,13 +15,15 @@ async def test_passage_comes_with_its_place_and_highlights(api: Served) -> None:
         name="timetable.pdf",
         location="shelf/3",
         metadata={"ward": "7"},
-        place={"pages": [3], "heading": ["Departures"]},
+        place={"pages": [3, 4], "heading": ["Departures"], "spans": [[0, 25, "page", 3], [25, 60, "page", 4]]},
     )
     answer = (await api.client.get("/v1/search", params={"q": "ferry", "mode": "words"})).json()
     (hit,) = answer["hits"]
     assert (hit["document_id"], hit["ordinal"], hit["text"]) == (document, 0, TEXT)
     assert (hit["source_name"], hit["source_location"], hit["metadata"]) == ("timetable.pdf", "shelf/3", {"ward": "7"})
     assert hit["place"] == {"pages": [3], "heading": ["Departures"]}
+    assert hit["passage_place"] == {"pages": [3, 4], "heading": ["Departures"]}
+    assert hit["excerpt"] == [0, len(TEXT)]
     assert [hit["text"][start:end] for start, end in hit["highlights"]] == ["ferry"]
     assert hit["why"]["words_rank"] == 1
     assert (answer["mode"], answer["entities"]) == ("words", None)

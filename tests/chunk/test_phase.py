@@ -1,5 +1,7 @@
 """From a standard text to stored chunks: the same every time, each with its place, however often it was cut off."""
 
+from itertools import accumulate, pairwise
+
 import pytest
 
 from holdfast.artifacts.store import ArtifactStore
@@ -44,6 +46,42 @@ async def test_chunks_know_their_page_and_heading(database: Database, store: Art
     places = [(row["place"]["pages"], row["place"]["heading"]) for row in rows]
     assert {*map(str, places)} == {"([1], ['Tides'])", "([2], ['Storms'])"}
     assert rows[0]["context"] == "Handbook › Tides"  # noqa: RUF001
+
+
+async def test_a_chunk_of_several_pages_knows_where_each_begins(database: Database, store: ArtifactStore) -> None:
+    text = "Moor at the pier.\n\nPay at the kiosk.\n\nLeave at dawn.\n\n"
+    starts = [0, text.index("Pay"), text.index("Leave"), len(text)]
+    spans = [Span(start, end, "page", n) for n, (start, end) in enumerate(pairwise(starts), 1)]
+    (row,) = await chunk(database, Chunk(database, store, sizes=Sizes()), carried(store, text, spans))
+    assert row["place"]["pages"] == [1, 2, 3]
+    found = {value: row["text"][start:end].strip() for start, end, kind, value in row["place"]["spans"]}
+    assert found == {1: "Moor at the pier.", 2: "Pay at the kiosk.", 3: "Leave at dawn."}
+
+
+async def test_a_chunk_of_one_page_has_its_place_alone(database: Database, store: ArtifactStore) -> None:
+    text, spans = handbook()
+    rows = await chunk(database, Chunk(database, store, sizes=SIZES), carried(store, text, spans))
+    assert {*map(str, (sorted(row["place"]) for row in rows))} == {"['heading', 'pages']"}
+
+
+async def test_a_blank_page_at_the_edge_is_none_of_its_pages(database: Database, store: ArtifactStore) -> None:
+    parts = ["  \n\n", "    Moor at the pier.\n\n", "Pay at the kiosk.\n\n", " \n\n"]
+    starts = [0, *accumulate(map(len, parts))]
+    spans = [Span(start, end, "page", n) for n, (start, end) in enumerate(pairwise(starts), 1)]
+    (row,) = await chunk(database, Chunk(database, store, sizes=Sizes()), carried(store, "".join(parts), spans))
+    assert row["place"]["pages"] == [2, 3]
+
+
+async def test_pages_change_neither_what_a_chunk_is_called_nor_what_is_embedded(
+    database: Database, store: ArtifactStore
+) -> None:
+    text = f"{paragraph(1)}\n\n{paragraph(2)}"
+    phase = Chunk(database, store, sizes=Sizes())
+    spans = [Span(0, 40, "page", 1), Span(40, len(text), "page", 2)]
+    (without,) = await chunk(database, phase, carried(store, text))
+    paging = carried(store, text, spans, organisation="other")
+    (paged,) = await chunk(database, phase, paging, organisation="other")
+    assert (paged["id"], paged["text_hash"]) == (without["id"], without["text_hash"])
 
 
 async def test_a_short_section_does_not_name_the_chunk_it_begins(database: Database, store: ArtifactStore) -> None:

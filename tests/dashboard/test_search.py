@@ -1,6 +1,7 @@
 """Search: passages that answer a question, where each stands, and what they speak of."""
 
 from pathlib import Path
+from typing import TypeAlias
 
 import httpx2
 from playwright.async_api import Page, expect
@@ -21,6 +22,8 @@ GATE = """# The tidal gate
 Mira Olsen opens the gate of Kelp Point at three metres of water. Mira Olsen closes it at two.
 """
 BREAD = "# Bread\n\nThe bakery on the quay opens at six, <b>never</b> before."
+
+Range: TypeAlias = tuple[int, int]
 
 
 async def test_a_question_is_answered_with_passages_and_what_they_speak_of(dashboard: Dashboard, page: Page) -> None:
@@ -71,23 +74,32 @@ async def test_words_answer_on_the_page_while_the_embedder_is_silent(
     assert "Mira Olsen opens" in answer.text
 
 
-def test_what_a_document_calls_itself_is_shown_as_text() -> None:
-    script = "<script>alert(1)</script>"
-    why = Why(words_rank=1, words_score=1.0, matched_words=(script,), vector_rank=None, similarity=None)
-    told = {"title": script, "source_name": script, "source_platform": script, "context": script, "text": script}
-    hit = Hit(
+def a_hit(text: str, *, said: str = "said", highlights: tuple[Range, ...] = (), excerpt: Range | None = None) -> Hit:
+    """A passage whose document calls everything by one name."""
+    return Hit(
         document_id=7,
         ordinal=0,
         chunk_id="c",
+        title=said,
+        source_name=said,
+        source_platform=said,
         source_location=None,
         metadata={},
         place=Place(),
+        passage_place=Place(),
+        text=text,
+        context=said,
         score=1.0,
-        why=why,
-        **told,
+        why=Why(words_rank=1, words_score=1.0, matched_words=(said,), vector_rank=None, similarity=None),
+        highlights=highlights,
+        excerpt=excerpt or (0, len(text)),
     )
 
-    drawn = passages([hit])
+
+def test_what_a_document_calls_itself_is_shown_as_text() -> None:
+    script = "<script>alert(1)</script>"
+
+    drawn = passages([a_hit(script, said=script)])
 
     assert "<script" not in drawn
     assert '<a href="/documents/7">&lt;script&gt;alert(1)&lt;/script&gt;</a>' in drawn
@@ -104,7 +116,7 @@ def test_the_part_worth_reading_is_marked_and_the_rest_left_out() -> None:
     text = "a " * 600 + "<i>gate</i>" + " b" * 600
     start = text.index("gate")
 
-    drawn = join(highlighted(text, [(start, start + 4)]))
+    drawn = join(highlighted(a_hit(text, highlights=((start, start + 4),), excerpt=(start - 100, start + 100))))
 
     assert "&lt;i&gt;<mark>gate</mark>&lt;/i&gt;" in drawn
     assert drawn.startswith("…")

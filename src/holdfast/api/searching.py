@@ -34,12 +34,17 @@ class Passage(Shape):
     source_platform: str
     source_location: str | None
     metadata: dict[str, Any]
-    place: dict[str, Any] = Field(examples=[{"pages": [3], "heading": ["Opening the tidal gate"]}])
+    place: dict[str, Any] = Field(
+        description="Where the words of the question stand together in `text`.",
+        examples=[{"pages": [3], "heading": ["Opening the tidal gate"]}],
+    )
+    passage_place: dict[str, Any] = Field(description="Where all of `text` stands.")
     text: str
     context: str
     score: float
     why: Why
     highlights: list[tuple[int, int]] = Field(description="Ranges of characters of `text`.")
+    excerpt: tuple[int, int] = Field(description="The range of `text` that is worth reading first.")
 
 
 class Entity(Shape):

@@ -3,7 +3,7 @@
 import codecs
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ ID_CHARACTERS = 24
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A passage as it is stored."""
+    """A passage as it is stored. `spans` say where within it a page, slide, sheet, cue or speaker begins and ends."""
 
     ordinal: int
     id: str
@@ -30,10 +30,14 @@ class NewChunk:
     heading: str
     context: str
     place: Place
+    spans: Sequence[Span]
     language: str | None
 
     def to_json(self) -> dict[str, Any]:
         """As `store_chunks` takes it."""
+        place = self.place.to_json()
+        if self.spans:
+            place["spans"] = [span.to_json() for span in self.spans]
         return {
             "ordinal": self.ordinal,
             "id": self.id,
@@ -42,7 +46,7 @@ class NewChunk:
             "text": self.text,
             "heading": self.heading,
             "context": self.context,
-            "place": self.place.to_json(),
+            "place": place,
             "language": self.language,
         }
 
@@ -72,6 +76,7 @@ def make_chunks(store: ArtifactStore, organisation: str, carried: Carried, split
             situation.heading,
             situation.context,
             situation.place,
+            spans.within(piece.start, piece.end),
             carried.language,
         )
         before, end = piece.text, piece.end
@@ -83,8 +88,10 @@ def read_text(store: ArtifactStore, organisation: str, text: Artifact) -> Iterat
 
 
 def _place(piece: Piece, spans: Spans, boundaries: Boundaries) -> Place:
-    """Where it came from. Of several headings, the one that most of it stands under."""
-    place = spans.place(piece.start, piece.end)
+    """Where it came from, blank pages at its edges left out. Of several headings, the one most of it stands under."""
+    begin = piece.end - len(piece.text.lstrip())
+    end = piece.start + len(piece.text.rstrip())
+    place = replace(spans.place(piece.start, piece.end), pages=spans.place(begin, end).pages)
     inner = boundaries.within(piece.start, piece.end)
     if not inner:
         return place

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.columns import count, plain
 from holdfast.cli.formats import text
 from holdfast.cli.output import emit, print_table
-from holdfast.search.showing import part, place
+from holdfast.search.showing import place
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,7 +51,7 @@ def _passage(hit: dict[str, Any]) -> "RenderableType":
     passage = Text("".join(c if c.isprintable() or c == "\n" else " " for c in whole), overflow="fold")
     for begin, end in hit["highlights"]:
         passage.stylize("bold yellow", begin, end)
-    start, end = part(whole, hit["highlights"])
+    start, end = hit["excerpt"]
     cut = ("…" if start else "", passage[start:end], "…" if end < len(whole) else "")
     return Padding(Text.assemble(*cut), (0, 0, 0, INDENT), expand=False)
 

@@ -24,7 +24,9 @@ class Why:
 class Hit:
     """A passage that was found. `title` is what people call its document, `source_name` its file.
 
-    `highlights` are ranges of characters of `text`, from and up to, in order.
+    `place` is where in the passage the question's words stand together, `passage_place` where all of it stands; found
+    by its meaning alone it has the same for both. `highlights` are ranges of characters of `text`, from and up to, in
+    order, and `excerpt` is the range worth reading first.
     """
 
     document_id: int
@@ -36,11 +38,13 @@ class Hit:
     source_location: str | None
     metadata: Mapping[str, Any]
     place: Place
+    passage_place: Place
     text: str
     context: str
     score: float
     why: Why
-    highlights: tuple[tuple[int, int], ...] = ()
+    highlights: tuple[tuple[int, int], ...]
+    excerpt: tuple[int, int]
 
     def to_json(self) -> dict[str, Any]:
         """As programs are answered."""
@@ -54,11 +58,13 @@ class Hit:
             "source_location": self.source_location,
             "metadata": dict(self.metadata),
             "place": self.place.to_json(),
+            "passage_place": self.passage_place.to_json(),
             "text": self.text,
             "context": self.context,
             "score": self.score,
             "why": asdict(self.why),
             "highlights": [list(span) for span in self.highlights],
+            "excerpt": list(self.excerpt),
         }
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import asyncpg
@@ -10,10 +9,12 @@ import asyncpg
 from holdfast.db.connection import Database
 from holdfast.errors import InvalidInput, NetworkTimeout, PhaseError
 from holdfast.providers.embedder import Embedder
+from holdfast.search.excerpt import Stretch, choose
 from holdfast.search.highlights import ranges_of, words_of
 from holdfast.search.hit import Found, Hit, Mode, Why
+from holdfast.search.narrowing import narrowed
 from holdfast.search.question import Question
-from holdfast.standard import Place
+from holdfast.standard import Place, Span, Spans
 
 MOST_HITS = 200
 EMBEDDING_SECONDS = 5.0  # who asks is waiting, and words answer meanwhile
@@ -74,7 +75,7 @@ class Search:
             {name: value for name, value in filters.items() if value is not None},
             limit,
         )
-        return Found(await self._highlighted(asked, rows), reached, notes)
+        return Found(await self._hits(asked, rows), reached, notes)
 
     async def _vector(self, asked: Question) -> list[float]:
         """The question as stored vectors are compared with it. Raises InvalidInput when none can be, or PhaseError."""
@@ -95,20 +96,27 @@ class Search:
         vector: list[float] = embedded.vectors[0].tolist()
         return vector
 
-    async def _highlighted(self, asked: Question, rows: Sequence[asyncpg.Record]) -> tuple[Hit, ...]:
-        wanted: dict[str, set[str]] = {}
+    async def _hits(self, asked: Question, rows: Sequence[asyncpg.Record]) -> tuple[Hit, ...]:
+        wanted: dict[str, dict[str, frozenset[int]]] = {}
         for configuration in {row["configuration"] for row in rows}:
             words = set[str]().union(*(words_of(row["text"]) for row in rows if row["configuration"] == configuration))
             matching = await self._database.fetch(
                 "select * from holdfast.words_to_highlight($1, $2, $3)", asked.to_json(), configuration, sorted(words)
             )
-            wanted[configuration] = {row[0] for row in matching}
-        return tuple(
-            replace(_hit(row), highlights=ranges_of(row["text"], wanted[row["configuration"]])) for row in rows
-        )
+            numbers: dict[str, frozenset[int]] = {}
+            for word, number in matching:
+                numbers[word] = numbers.get(word, frozenset()) | {number}
+            wanted[configuration] = numbers
+        return tuple(_hit(row, wanted[row["configuration"]]) for row in rows)
 
 
-def _hit(row: asyncpg.Record) -> Hit:
+def _hit(row: asyncpg.Record, wanted: Mapping[str, frozenset[int]]) -> Hit:
+    text = row["text"]
+    highlights = ranges_of(text, wanted)
+    place = Place.from_json(row["place"])
+    spans = [Span.from_json(span) for span in row["place"].get("spans", ())]
+    marks = [Stretch(start, end, wanted[text[start:end]]) for start, end in highlights]
+    excerpt = choose(text, marks, sorted({span.start for span in spans}))
     return Hit(
         document_id=row["document_id"],
         ordinal=row["ordinal"],
@@ -118,8 +126,9 @@ def _hit(row: asyncpg.Record) -> Hit:
         source_platform=row["source_platform"],
         source_location=row["source_location"],
         metadata=row["metadata"],
-        place=Place.from_json(row["place"]),
-        text=row["text"],
+        place=narrowed(place, Spans(spans), excerpt.found),
+        passage_place=place,
+        text=text,
         context=row["context"],
         score=row["score"],
         why=Why(
@@ -129,4 +138,6 @@ def _hit(row: asyncpg.Record) -> Hit:
             vector_rank=row["vector_rank"],
             similarity=row["similarity"],
         ),
+        highlights=highlights,
+        excerpt=(excerpt.start, excerpt.end),
     )

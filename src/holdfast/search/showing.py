@@ -1,10 +1,7 @@
-"""How a passage is shown to people: where it stands, in words, and the part of it that is worth reading."""
+"""How people are told where a passage stands."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-LONGEST = 700
-AROUND = 120
 
 
 def place(where: Mapping[str, Any]) -> str:
@@ -28,24 +25,14 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def part(passage: str, highlights: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """From where to where it is worth reading: around the first word that was found, and whole words only."""
-    if len(passage) <= LONGEST:
-        return 0, len(passage)
-    first = highlights[0][0] if highlights else 0
-    start = max(0, min(first - AROUND, len(passage) - LONGEST))
-    end = min(len(passage), start + LONGEST)
-    if start:
-        start = passage.find(" ", start, first) + 1 or start
-    if end < len(passage):
-        last = passage.rfind(" ", first, end)
-        end = end if last < 0 else last
-    return start, end
-
-
 def _numbers(name: str, numbers: Sequence[int]) -> str:
     if not numbers:
         return ""
-    if len(numbers) == 1:
-        return f"{name} {numbers[0]}"
-    return f"{name}s {numbers[0]}-{numbers[-1]}"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    named = (f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+    return f"{name}{'s' if len(numbers) > 1 else ''} {', '.join(named)}"

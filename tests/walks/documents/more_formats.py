@@ -19,10 +19,13 @@ SEED = "Barley is threshed on the loft floor after the equinox."
 MILL = "The miller grinds rye on Tuesdays and wheat on Fridays."
 BELLS = "The sexton oils the bells with goose fat before Lent."
 BEES = "Swarms are caught in a straw skep and carried home after dusk."
+RULE = "Rule {}: all {} must be greased before the first of April. The chief of {} signs in the book of the yard."
+RIGGING = ("anchors", "blocks", "cleats", "davits", "engines", "fenders", "gaffs", "halyards", "irons", "jibs", "keels")
 COPE = "The cope stones lie on top and keep frost out of the hearting."
 COPE_SECOND = 600
+TREES = ("alder", "birch", "cedar", "elder", "hazel", "juniper", "larch", "maple", "rowan", "walnut", "willow", "yew")
 SILENT_SECONDS = 200
-WINDOW_SECOND = SILENT_SECONDS + 4
+WINDOW_SECOND = SILENT_SECONDS + 6
 RICH_TEXT = rb"{\rtf1\ansi The cooper at the caf\'e9 shaves the staves {\b with a drawknife}.\par}"
 TABLE = "orchard\tvariety\tpicked\nnorth slope\tWinter Banana\tlate October\nold wall\tCourt Pendu\tNovember\n"
 RECORDS = '{"kiln": "lower", "fired": "ash wood"}\n{"kiln": "upper", "fired": "peat turves"}\n'
@@ -68,6 +71,8 @@ def _contents() -> dict[str, bytes]:
         "bakery.ppt": ppt(PASTRY),
         "cooperage.rtf": RICH_TEXT,
         "walls.srt": _subtitles().encode(),
+        "rigging.pdf": pdf([[RULE.format(n, gear, gear)] for n, gear in enumerate(RIGGING, 1)]),
+        "talks.vtt": _talks().encode(),
         "orchard.tsv": TABLE.encode(),
         "kilns.jsonl": RECORDS.encode(),
         "village.tar.gz": tar_of([("village/mill.txt", MILL.encode()), ("village/notes.pdf", _notes())], mode="w:gz"),
@@ -91,6 +96,15 @@ def _subtitles() -> str:
     return "\n".join(
         f"{n}\n{_clock(at)} --> {_clock(at + 4)}\n{said}\n" for n, (at, said) in enumerate(talk.items(), 1)
     )
+
+
+def _talks() -> str:
+    """A sentence every five minutes: so short that all of them are one passage."""
+    talk = {
+        300 * n: f"In talk {n} the {tree} is felled by the woodman in its own month." for n, tree in enumerate(TREES)
+    }
+    said = (f"{_clock(at)} --> {_clock(at + 8)}\n{text}\n" for at, text in talk.items())
+    return "WEBVTT\n\n" + "\n".join(said).replace(",", ".")
 
 
 def _clock(second: int) -> str:

@@ -79,7 +79,7 @@ PASSAGES = {
         "Who ordered the guard for the winch?",
         "safety-meeting.vtt",
         "first week of December",
-        {"seconds": [4.0, 144.0], "speakers": ["Harbour master", "Duty engineer", "Ferry crew"]},
+        {"seconds": [12.5, 34.0], "speakers": ["Harbour master", "Duty engineer"]},
     ),
     "recording": Passage("new rubber belt for the compressor", "night-watch.wav", "belt", second=5),
     "video": Passage("close the window before rain", "garden.mp4", "window", second=WINDOW_SECOND),
@@ -125,9 +125,9 @@ PASSAGES = {
     "message of a mailbox": Passage(
         "dog that swims behind the barge", "message 00001.eml", "herons", {"heading": ["The ferryman's dog"]}
     ),
-    "pdf under a false name": Passage(
-        "in which pit are hides limed", "mislabelled.txt", "third pit", {"pages": [1, 2]}
-    ),
+    "pdf under a false name": Passage("in which pit are hides limed", "mislabelled.txt", "third pit", {"pages": [2]}),
+    "page among short ones": Passage("who signs for halyards", "rigging.pdf", "Rule 8", {"pages": [8]}),
+    "minute among short ones": Passage("who fells the maple", "talks.vtt", "talk 7", {"seconds": [2100.0, 2108.0]}),
 }
 
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from holdfast.chunk.context import PATH_MARK
 from holdfast.dashboard.markup import Content, link, tag
 from holdfast.search.hit import Hit, Why
-from holdfast.search.showing import part, place
+from holdfast.search.showing import place
 
 
 def passages(hits: Iterable[Hit]) -> Markup:
@@ -15,13 +15,13 @@ def passages(hits: Iterable[Hit]) -> Markup:
     return tag("ol", [_passage(hit) for hit in hits], class_="passages")
 
 
-def highlighted(text: str, highlights: Iterable[tuple[int, int]]) -> list[Content]:
-    """The part of a text that is worth reading, its highlights marked."""
-    spans = list(highlights)
-    start, end = part(text, spans)
+def highlighted(hit: Hit) -> list[Content]:
+    """The part of a passage that is worth reading, its highlights marked."""
+    text = hit.text
+    start, end = hit.excerpt
     pieces: list[Content] = ["…" if start else None]
     reached = start
-    for begin, after in spans:
+    for begin, after in hit.highlights:
         if reached <= begin and after <= end:
             pieces += [text[reached:begin], tag("mark", text[begin:after])]
             reached = after
@@ -38,7 +38,7 @@ def _passage(hit: Hit) -> Markup:
             tag("span", where, class_="place") if where else None,
         ),
         tag("p", hit.context, class_="context") if _says_more(hit) else None,
-        tag("blockquote", highlighted(hit.text, hit.highlights)),
+        tag("blockquote", highlighted(hit)),
         tag("p", f"score {hit.score:.2f} · {_why(hit.why)} · {_source(hit)}", class_="why"),
         class_="card",
     )
