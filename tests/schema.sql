@@ -952,7 +952,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_words(p_documents bigint[]) returns void
 -- function front(p_pipeline text) returns double precision
--- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[]) returns boolean
+-- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
 -- function graph_lock(p_organisation text) returns bigint
@@ -992,8 +992,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function measure_takeover() returns void, with its owner's rights
 -- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_worker
 -- function name_words(p_name text) returns tsvector, callable by holdfast_api, holdfast_readonly
--- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
--- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
+-- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
+-- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
 -- function nearest_index(p_embedder smallint) returns text
 -- function needed_artifacts(p_after_document bigint, p_after_kind text, p_limit integer) returns TABLE(document_id bigint, kind text, organisation text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -1064,6 +1064,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function parse_errors_of(p_run bigint, p_file text, p_limit integer) returns TABLE(source_path text, line integer, message text, text text), callable by holdfast_api, holdfast_readonly
 -- function passage_of(p_chunk holdfast.chunk) returns text
 -- function passages_of(p_document bigint, p_from integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, title text, place jsonb, text text, context text), callable by holdfast_api, holdfast_readonly
+-- function phrase_patterns(p_question jsonb) returns text[]
 -- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
 -- function pick_suspect(p_pipeline text, p_phase text, p_worker text, p_holds bigint[]) returns bigint[]
 -- function ping(p_receiver bigint, p_actor text) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api

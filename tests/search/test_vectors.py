@@ -87,6 +87,8 @@ async def test_exclusions_and_phrases_bind_vectors_too(library: Library, search:
     assert set(texts(found)) == {CAT, TAX}
     found = await search.find('boat "income tax"', organisation="acme", mode="vectors")
     assert texts(found) == [TAX]
+    assert texts(await search.find('boat "are due at the end"', organisation="acme", mode="vectors")) == [TAX]
+    assert texts(await search.find('boat "due in the end"', organisation="acme", mode="vectors")) == []
 
 
 async def test_vectors_of_documents_that_may_not_be_found_are_passed_over(

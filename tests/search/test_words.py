@@ -87,6 +87,34 @@ async def test_phrase_in_quotes_must_occur(library: Library, by_words: Search) -
     assert await texts(by_words, '"ferry board" monday') == ["Tickets are sold on the ferry board walk."]
 
 
+async def test_small_words_of_a_phrase_must_occur_too(library: Library, by_words: Search) -> None:
+    tunnel = "A tunnel runs Under  the\n**harbour**, not over it."
+    await library.add("The harbour under repair.", "Under a harbour.", "Undo the harbour.", "The harbours.", tunnel)
+    assert await texts(by_words, '"under the harbour"') == [tunnel]
+    assert await texts(by_words, '"under the harbour" "over the harbour"') == []
+
+
+async def test_words_of_a_phrase_stand_in_the_form_that_was_asked_for(library: Library, by_words: Search) -> None:
+    await library.add("The ferry boards at noon.", "The ferry board meets.")
+    assert await texts(by_words, '"ferry board"') == ["The ferry board meets."]
+
+
+async def test_phrase_of_small_words_alone_must_occur(library: Library, by_words: Search) -> None:
+    await library.add("Ferry or not, that is the question.", "To be or not to be a ferry.")
+    assert await texts(by_words, 'ferry "to be or not to be"') == ["To be or not to be a ferry."]
+
+
+async def test_signs_in_a_phrase_mean_nothing_else(library: Library, by_words: Search) -> None:
+    await library.add("Berth (A.1) is free.", "Berth A 2 is free.")
+    assert await texts(by_words, '"berth (a.1)"') == ["Berth (A.1) is free."]
+    assert await texts(by_words, '"berth .*"') == [*await texts(by_words, '"berth"')]
+
+
+async def test_phrase_may_stand_in_the_context(library: Library, by_words: Search) -> None:
+    await library.add("It rose by three per cent.", context="Turnover of the ferry company")
+    assert await texts(by_words, '"turnover of the ferry"') == ["It rose by three per cent."]
+
+
 async def test_excluded_words_and_phrases_do_not_occur(library: Library, by_words: Search) -> None:
     await library.add(HARBOUR, FERRIES, INVOICE)
     assert set(await texts(by_words, "ferry -invoice")) == {FERRIES, HARBOUR}

@@ -10,6 +10,7 @@ declare
     v_model embedder;
     v_configurations regconfig[];
     v_demands tsquery[];
+    v_patterns text[] := phrase_patterns(p_question);
     v_found bigint;
 begin
     select * into v_model from embedder where active;
@@ -24,7 +25,8 @@ begin
        and vectors_up_to(p_organisation, v_model.id, p_filter, c_few + 1) > c_few then
         return query
             with nearest as materialized (
-                select * from nearest_by_index(p_organisation, v_model, p_vector, v_configurations, v_demands, p_filter, p_limit)
+                select * from nearest_by_index(
+                    p_organisation, v_model, p_vector, v_configurations, v_demands, v_patterns, p_filter, p_limit)
             )
             select * from nearest where (select count(*) from nearest) = p_limit;
         get diagnostics v_found = row_count;
@@ -34,13 +36,14 @@ begin
         -- It gave up before it had met enough that fit.
     end if;
     return query
-        select * from nearest_exactly(p_organisation, v_model, p_vector, v_configurations, v_demands, p_filter, p_limit);
+        select * from nearest_exactly(
+            p_organisation, v_model, p_vector, v_configurations, v_demands, v_patterns, p_filter, p_limit);
 end $$;
 
 -- Compares with every vector that fits.
 create or replace function holdfast.nearest_exactly(
     p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[],
-    p_filter jsonb, p_limit integer)
+    p_patterns text[], p_filter jsonb, p_limit integer)
 returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable set search_path = holdfast, pg_temp set jit = off as $$
 begin
@@ -51,18 +54,18 @@ begin
             from embedding e
             join document d on d.id = e.document_id
             where e.organisation = $2 and e.embedder_id = $3 and findable(d, $4)
-              and ($5 is null or fulfils(e.document_id, e.ordinal, $5, $6))
+              and ($5 is null or fulfils(e.document_id, e.ordinal, $5, $6, $7))
             order by distance
-            limit $7
+            limit $8
         ) n
         order by 3$query$, vector_schema())
-    using p_vector, p_organisation, p_model.id, p_filter, p_configurations, p_demands, p_limit;
+    using p_vector, p_organisation, p_model.id, p_filter, p_configurations, p_demands, p_patterns, p_limit;
 end $$;
 
 -- Walks the model's index from the nearest on until enough are met that fit, or it has met very many.
 create or replace function holdfast.nearest_by_index(
     p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[],
-    p_filter jsonb, p_limit integer)
+    p_patterns text[], p_filter jsonb, p_limit integer)
 returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -78,22 +81,24 @@ begin
             from embedding e
             join document d on d.id = e.document_id
             where e.embedder_id = %3$s and e.organisation = $2 and findable(d, $3)
-              and ($4 is null or fulfils(e.document_id, e.ordinal, $4, $5))
+              and ($4 is null or fulfils(e.document_id, e.ordinal, $4, $5, $6))
             order by e.vector::%1$s.halfvec(%2$s) operator(%1$s.<=>) $1::%1$s.halfvec(%2$s)
-            limit $6
+            limit $7
         )
         select n.document_id, n.ordinal, row_number() over (order by m.distance, n.document_id desc, n.ordinal), 1 - m.distance
         from nearest n
         cross join lateral (select n.vector operator(%1$s.<=>) $1::%1$s.vector as distance) m
         order by 3$query$, vector_schema(), p_model.dimension, p_model.id)
-    using p_vector, p_organisation, p_filter, p_configurations, p_demands, p_limit;
+    using p_vector, p_organisation, p_filter, p_configurations, p_demands, p_patterns, p_limit;
 end $$;
 
 -- Whether a passage has all that must occur and nothing that must not.
 create or replace function holdfast.fulfils(
-    p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[]) returns boolean
+    p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[], p_patterns text[])
+returns boolean
 language sql stable set search_path = holdfast, pg_temp as $$
-    select d.demand = '' or c.words @@ d.demand
+    select (d.demand = '' or c.words @@ d.demand)
+       and (p_patterns = '{}' or concat(c.context, e'\n\n', c.text) ~* all (p_patterns))
     from chunk c
     cross join lateral (select p_demands[array_position(p_configurations, c.configuration)] as demand) d
     where c.document_id = p_document and c.ordinal = p_ordinal

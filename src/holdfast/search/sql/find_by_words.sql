@@ -10,6 +10,7 @@ declare
     c_gathered constant integer := 3000;   -- passages to look at, about
     c_ranked constant integer := 200;      -- of which so many are read whole
     v_has_phrase boolean := p_question -> 'phrases' <> '[]';
+    v_patterns text[] := phrase_patterns(p_question);
 begin
     return query
     with word as materialized (
@@ -38,13 +39,15 @@ begin
         select g.id, c.document_id, c.ordinal
         from gathering g
         cross join lateral (
-            select c.document_id, c.ordinal
+            select c.document_id, c.ordinal, c.context, c.text
             from chunk c
             join document d on d.id = c.document_id
             where (c.words || array_to_tsvector(array['organisation ' || c.organisation])) @@ g.query
               and c.organisation = p_organisation and c.configuration = g.configuration and findable(d, p_filter)
             limit c_gathered
         ) c
+        -- After the limit: to read more than these would take too long.
+        where v_patterns = '{}' or concat(c.context, e'\n\n', c.text) ~* all (v_patterns)
     ),
     counted as materialized (
         select g.configuration, g.lexemes, f.passages

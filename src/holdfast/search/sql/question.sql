@@ -32,6 +32,7 @@ language sql stable parallel safe set search_path = holdfast, pg_temp as $$
 $$;
 
 -- What every answer in a language must fulfil: all phrases, none of the exclusions. Empty when the question demands nothing.
+-- The index knows no small words and no forms of words: `phrase_patterns` tell whether a phrase stands so.
 create or replace function holdfast.demand_of(p_configuration regconfig, p_question jsonb) returns tsquery
 language plpgsql stable set search_path = holdfast, pg_temp as $$
 declare
@@ -46,3 +47,16 @@ begin
     end loop;
     return v_demand;
 end $$;
+
+-- What the text of an answer must match, whatever the case: of each phrase its words, one after the other, with nothing
+-- but spaces and signs between them.
+create or replace function holdfast.phrase_patterns(p_question jsonb) returns text[]
+language sql immutable parallel safe as $$
+    select coalesce(array_agg('(?<![[:alnum:]])' || w.words || '(?![[:alnum:]])'), '{}')
+    from jsonb_array_elements_text(p_question -> 'phrases') phrase
+    cross join lateral (
+        select string_agg(m.word[1], '[^[:alnum:]]+' order by m.n) as words
+        from regexp_matches(phrase, '[[:alnum:]]+', 'g') with ordinality m(word, n)
+    ) w
+    where w.words is not null
+$$;
