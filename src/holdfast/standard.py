@@ -142,8 +142,22 @@ class Carried:
     warnings: tuple[Warning, ...] = ()
 
     def adding(self, *warnings: Warning, **fields: Any) -> Self:
-        """The same with more known about it."""
-        return replace(self, warnings=(*self.warnings, *warnings), **fields)
+        """The same with more known about it. What was warned of already is not said twice."""
+        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *warnings))), **fields)
+
+    def kept_in(self, metadata: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What to merge into the document's metadata so that they tell these warnings; None if they do already.
+
+        All warnings of a run stand under "extracted", whose account begins with it: a later phase adds its own, and
+        what an earlier run said of the same document goes.
+        """
+        account = metadata.get("extracted")
+        account = dict(account) if isinstance(account, Mapping) else {}
+        before = account.pop("warnings", [])
+        warnings = [warning.to_json() for warning in self.warnings]
+        if warnings == before:
+            return None
+        return {"extracted": account | ({"warnings": warnings} if warnings else {})}
 
     def to_json(self) -> dict[str, Any]:
         """A phase's output."""

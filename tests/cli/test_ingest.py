@@ -73,6 +73,21 @@ def test_what_owners_should_know_is_told(ingested: Ingested) -> None:
     assert "cp1252" in warning["message"]
 
 
+def test_warnings_of_every_phase_are_told_once_wherever_a_document_is_shown(desk: CommandLine) -> None:
+    (desk.directory / "short.txt").write_bytes("Ein Café da".encode("cp1252"))
+    german = desk.with_settings(HOLDFAST_LANGUAGES="de")
+
+    ingested = german.succeed("ingest", "short.txt", "--json").json
+    job = german.succeed("show", "1", "--json").json
+    document = german.succeed("show", "--document", "1", "--json").json
+
+    told = [warning["code"] for warning in ingested["warnings"]]
+    assert told == ["ENCODING_GUESSED", "SHORT_TEXT", "LANGUAGE_UNKNOWN"]
+    assert job["warnings"] == document["warnings"] == ingested["warnings"]
+    assert [warning["code"] for warning in document["metadata"]["extracted"]["warnings"]] == told
+    assert german.succeed("show", "--document", "1").out.count("the text has only 9 letters and figures") == 1
+
+
 def test_what_is_unchanged_is_not_run_again_and_what_failed_before_is_named(ingested: Ingested) -> None:
     text = ingested.second.out
 

@@ -17,7 +17,7 @@ from holdfast.errors import (
     TooLarge,
     UnsupportedFormat,
 )
-from holdfast.standard import Carried
+from holdfast.standard import Carried, Warning
 from holdfast.validate.phase import Validate
 from holdfast.validate.rules import Rules
 from tests.engine.scenario import begin, plain
@@ -152,6 +152,33 @@ async def test_what_the_words_say_goes_before_what_the_document_declares(
     database: Database, tmp_path: Path, declared: str, text: str, language: str
 ) -> None:
     assert (await validate(database, tmp_path, text, language=declared)).language == language
+
+
+def test_warnings_are_kept_beside_what_else_is_known_of_the_document(tmp_path: Path) -> None:
+    carried = carrying(tmp_path).adding(Warning("SHORT_TEXT", "brief"), Warning("SHORT_TEXT", "brief"))
+
+    kept = carried.kept_in(
+        {"team": "quay", "extracted": {"pages": 2, "warnings": [{"code": "OLD", "message": "gone"}]}}
+    )
+
+    assert kept == {"extracted": {"pages": 2, "warnings": [{"code": "SHORT_TEXT", "message": "brief"}]}}
+    assert carried.kept_in(kept) is None
+
+
+@pytest.mark.parametrize("metadata", [{}, {"extracted": "by hand"}, {"extracted": {"pages": 2}}])
+def test_metadata_stay_as_they_are_where_nothing_is_to_be_told(tmp_path: Path, metadata: dict[str, Any]) -> None:
+    assert carrying(tmp_path).kept_in(metadata) is None
+
+
+def test_warnings_of_an_earlier_run_go(tmp_path: Path) -> None:
+    earlier = {"extracted": {"pages": 2, "warnings": [{"code": "OLD", "message": "gone"}]}}
+
+    assert carrying(tmp_path).kept_in(earlier) == {"extracted": {"pages": 2}}
+
+
+def carrying(folder: Path) -> Carried:
+    artifact = ArtifactStore(folder.as_uri()).put_bytes("acme", b"The tide turned.")
+    return Carried(original=artifact, media_type="text/plain", name="notes.txt", text=artifact)
 
 
 def test_rules_that_nothing_fits_are_refused() -> None:

@@ -81,10 +81,12 @@ class Chunk:
             raise
         if not account.chunks:
             raise EmptyText("the text holds nothing but white space, so there is nothing to search", error_code="EMPTY")
+        chunked = carried.adding(*self._warnings(attempt.document, account), chunks=account.chunks)
         return Done(
-            output=carried.adding(*self._warnings(attempt.document, account), chunks=account.chunks).to_json(),
+            output=chunked.to_json(),
             save=_finish(attempt.document.id, account.chunks),
             cost_usd=account.spent_usd,
+            metadata=chunked.kept_in(attempt.document.metadata),
         )
 
     def estimate_usd(self, attempt: Attempt) -> Decimal:

@@ -41,6 +41,14 @@ def print_life(job: Row) -> None:
     emit(heading("Timeline"), *_timeline(job))
 
 
+def print_warnings(warnings: Iterable[Row]) -> None:
+    """What the owner of the document should know, once for all its jobs."""
+    # A sender may have written anything into the metadata that they come from.
+    told = [f"  {text(warning['message'])}" for warning in warnings if warning["message"] is not None]
+    if told:
+        emit(heading("Warnings"), *told)
+
+
 def _title(job: Row) -> "RenderableType":
     from rich.text import Text
 

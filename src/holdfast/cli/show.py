@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.life import print_life, print_lives
+from holdfast.cli.life import print_life, print_lives, print_warnings
 from holdfast.cli.options import Json
 from holdfast.cli.output import answer
 from holdfast.cli.running import reported, run
@@ -30,20 +30,32 @@ def show(job_id: JobId = None, document_id: DocumentId = None, as_json: Json = F
 
     if job_id is not None:
         job = run(lambda app: _job(app, job_id), as_json=as_json)
-        answer(job, as_json=as_json, render=lambda: print_life(job))
+        answer(job, as_json=as_json, render=lambda: _print_job(job))
     elif document_id is not None:
         document = run(lambda app: _document(app, document_id), as_json=as_json)
-        answer(document, as_json=as_json, render=lambda: print_lives(document["jobs"]))
+        answer(document, as_json=as_json, render=lambda: _print_document(document))
 
 
 async def _job(app: "App", job_id: int) -> dict[str, Any]:
-    return await _with_acts(app, await app.overview.job(job_id))
+    job = await _with_acts(app, await app.overview.job(job_id))
+    return {**job, "warnings": await app.warnings([job["document_id"]])}
 
 
 async def _document(app: "App", document_id: int) -> dict[str, Any]:
     document = await app.overview.pipeline_of(document_id)
-    return {**document, "jobs": [await _with_acts(app, job) for job in document["jobs"]]}
+    jobs = [await _with_acts(app, job) for job in document["jobs"]]
+    return {**document, "jobs": jobs, "warnings": await app.warnings([document_id])}
 
 
 async def _with_acts(app: "App", job: dict[str, Any]) -> dict[str, Any]:
     return {**job, "acts": await app.overview.audit(ACTS_SHOWN, job["job_id"])}
+
+
+def _print_job(job: dict[str, Any]) -> None:
+    print_life(job)
+    print_warnings(job["warnings"])
+
+
+def _print_document(document: dict[str, Any]) -> None:
+    print_lives(document["jobs"])
+    print_warnings(document["warnings"])

@@ -48,8 +48,13 @@ class ExtractGraph:
                 error.cost_usd += account.spent_usd
                 raise
             artifact = await asyncio.to_thread(self._store.put_file, attempt.document.organisation, path)
-        output = carried.adding(*account.warnings(), graph=artifact).to_json()
-        return Done(output, save=_use(attempt, artifact), cost_usd=account.spent_usd)
+        found = carried.adding(*account.warnings(), graph=artifact)
+        return Done(
+            found.to_json(),
+            save=_use(attempt, artifact),
+            cost_usd=account.spent_usd,
+            metadata=found.kept_in(attempt.document.metadata),
+        )
 
     def estimate_usd(self, attempt: Attempt) -> Decimal:
         """What the extractor may cost at most for this document."""

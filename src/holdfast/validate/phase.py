@@ -29,7 +29,7 @@ class Validate:
         language = await asyncio.to_thread(guess_language, measures.sample) or _code(carried.language)
         warnings += self._rules.check_language(language)
         found = carried.adding(*warnings, language=language, characters=measures.characters)
-        return Done(output=found.to_json())
+        return Done(output=found.to_json(), metadata=found.kept_in(attempt.document.metadata))
 
     def _measure(self, attempt: Attempt, carried: Carried) -> Measures:
         if carried.text is None:

@@ -15,8 +15,8 @@ begin
     return next;
 end $$;
 
--- What these documents' owners should know though it stopped nothing: one row for each warning of those who read them, as
--- documents ("extracted") or as configuration archives ("parsed").
+-- What these documents' owners should know though it stopped nothing: one row for each warning of the phases that carried
+-- them, as documents ("extracted", whatever the phase) or as configuration archives ("parsed").
 create or replace function holdfast.warnings_of(p_documents bigint[])
 returns table (document_id bigint, source_name text, code text, message text)
 language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
