@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.validate.measures import LONG_RUN, Measures, measure
+from holdfast.validate.measures import ENOUGH, LONG_RUN, Measures, measure
 
 
 def measured(text: str, block: int) -> Measures:
@@ -19,7 +19,8 @@ def measured(text: str, block: int) -> Measures:
 )
 def test_counts_are_the_same_in_blocks_of_any_size(text: str) -> None:
     whole, blocks = measured(text, len(text)), measured(text, 333)
-    for name in ("characters", "visible", "wordly", "damaged", "unbroken", "unbroken_letters", "unbroken_marks"):
+    assert min(blocks.wordly, ENOUGH) == min(whole.wordly, ENOUGH)
+    for name in ("characters", "visible", "damaged", "unbroken", "unbroken_letters", "unbroken_marks"):
         assert getattr(blocks, name) == getattr(whole, name), name
 
 
