@@ -81,6 +81,17 @@ async def test_unreadable_bytes_are_replaced_and_counted(extracted: Extracting) 
     assert "ENCODING_GUESSED" not in document.warnings
 
 
+async def test_valid_utf8_is_read_as_such_though_its_special_characters_were_lost_before(extracted: Extracting) -> None:
+    document = await extracted("\ufffdhe harbour opens at noon".encode(), TEXT)
+
+    assert document.text == "\ufffdhe harbour opens at noon"
+    assert "ENCODING_GUESSED" not in document.warnings
+
+
+async def test_special_letter_may_be_the_last(extracted: Extracting) -> None:
+    assert (await extracted("Un café".encode("cp1252"), TEXT)).text == "Un café"
+
+
 @pytest.mark.parametrize("words", ["one line of words", "one line of word"], ids=["anywhere", "at even places"])
 async def test_nul_is_dropped_with_a_warning(extracted: Extracting, words: str) -> None:
     document = await extracted(f"{words}\0 and another\n".encode() * 40, TEXT)

@@ -24,6 +24,7 @@ _BYTE_ORDER_MARKS = (
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _NOT_ASCII_RUN = re.compile(rb"[\x80-\xff]+")
 _ASCII_LETTER = re.compile(rb"[A-Za-z]")
+_REPLACEMENT = "\ufffd"
 _JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 
 # What mail and documents of the last decades really used; a longer list only invites wrong guesses.
@@ -128,9 +129,12 @@ def _is_odd(character: str) -> bool:
 def _is_mostly_utf8(sample: bytes) -> bool:
     """Whether more of the sample's special characters are good UTF-8 than not: accidents rarely form any."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    special = [character for character in decoder.decode(sample) if character > "\x7f"]
-    broken = special.count("\ufffd")
-    return broken < len(special) - broken if broken else True
+    # Only a full sample may end within a character; a shorter one ends where the file does.
+    text = decoder.decode(sample, final=len(sample) < _SAMPLE_BYTES)
+    special = sum(character > "\x7f" for character in text)
+    # Those that the file itself holds are good UTF-8: somebody else failed to decode what stood there.
+    broken = text.count(_REPLACEMENT) - sample.count(_REPLACEMENT.encode())
+    return broken < special - broken if broken else True
 
 
 def _guess_legacy(sample: bytes) -> str:
