@@ -131,6 +131,7 @@ class Carried:
     original: Artifact
     media_type: str
     name: str
+    charset: str | None = None
     text: Artifact | None = None
     spans: Artifact | None = None
     characters: int = 0

@@ -162,6 +162,17 @@ async def test_a_link_is_fetched_and_one_that_leads_nowhere_is_named(desk: Comma
     assert "source_gone" in result.out
 
 
+async def test_a_page_is_read_in_the_charset_that_its_server_declares(desk: CommandLine) -> None:
+    page = "<html><head><title>Договор</title></head><body><p>Договор вступает в силу.</p></body></html>"
+    async with web() as site:
+        site.answers["/contract.html"] = respond(page.encode("cp1251"), Content_Type="text/html; charset=windows-1251")
+        allowed = desk.with_settings(HOLDFAST_ALLOWED_HOSTS=site.host)
+        await asyncio.to_thread(allowed.succeed, "ingest", site.url("/contract.html"))
+
+    (hit,) = desk.succeed("search", "вступает", "--json").json["hits"]
+    assert (hit["title"], hit["text"].strip()) == ("Договор", "Договор вступает в силу.")
+
+
 async def test_a_link_into_the_inner_network_is_not_followed(desk: CommandLine) -> None:
     async with web() as site:
         result = await asyncio.to_thread(desk.run, "ingest", site.url("/ferry.html"), "--json")

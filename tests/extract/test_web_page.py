@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.errors import EmptyText
 from tests.extract.conftest import Extracting
+from tests.extract.sentences import SENTENCES
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -42,7 +43,53 @@ async def test_undeclared_legacy_encoding_is_guessed_and_said(extracted: Extract
     page = await extracted("<p>Le café ouvre à six heures.</p>".encode("cp1252"), "text/html")
 
     assert "café ouvre à six" in page.text
-    assert "Windows-1252" in page.warnings["ENCODING_GUESSED"]
+    assert "cp1252" in page.warnings["ENCODING_GUESSED"]
+
+
+@pytest.mark.parametrize(
+    ("language", "charset"),
+    [("Russian", "windows-1251"), ("Russian", "koi8-r"), ("Japanese", "Shift_JIS"), ("Polish", "iso-8859-2")],
+)
+async def test_charset_of_the_server_is_believed(extracted: Extracting, language: str, charset: str) -> None:
+    page = await extracted(foreign(language).encode(charset), "text/html", charsets=[charset])
+
+    assert SENTENCES[language].strip() in page.text
+    assert page.warnings == {}
+
+
+@pytest.mark.parametrize(
+    ("language", "charset"), [("Russian", "cp1251"), ("Japanese", "shift_jis"), ("Chinese", "gbk")]
+)
+async def test_undeclared_script_is_guessed_as_in_plain_text(
+    extracted: Extracting, language: str, charset: str
+) -> None:
+    page = await extracted(foreign(language).encode(charset), "text/html")
+
+    assert SENTENCES[language].strip() in page.text
+    assert list(page.warnings) == ["ENCODING_GUESSED"]
+
+
+async def test_server_is_believed_before_the_page_and_a_mark_before_both(extracted: Extracting) -> None:
+    page = PAGE.replace("—", "-").format(charset="iso-8859-2")
+    served = await extracted(page.encode("cp1252"), "text/html", charsets=["windows-1252"])
+    marked = await extracted(page.encode("utf-8-sig"), "text/html", charsets=["windows-1251"])
+
+    assert "à la main" in served.text
+    assert "à la main" in marked.text
+
+
+@pytest.mark.parametrize("charset", ["no-such-charset", "rot13", "utf-7", "utf-16", "utf-8"])
+async def test_charset_that_does_not_fit_gives_way_with_a_warning(extracted: Extracting, charset: str) -> None:
+    page = PAGE.replace("—", "-").format(charset="windows-1252").encode("cp1252")
+
+    document = await extracted(page, "text/html", charsets=[charset])
+
+    assert "à la main" in document.text
+    assert charset in document.warnings["CHARSET_MISTAKEN"]
+
+
+def foreign(language: str) -> str:
+    return f"<html><head><title>x</title></head><body><main><p>{SENTENCES[language]}</p></main></body></html>"
 
 
 async def test_page_of_nothing_but_tags_is_empty_text(extracted: Extracting) -> None:

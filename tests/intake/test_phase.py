@@ -59,6 +59,24 @@ async def work_off(database: Database, phase: Store) -> list[dict[str, Any]]:
     return [dict(row) for row in await database.fetch(JOBS)]
 
 
+@pytest.mark.parametrize(
+    ("content_type", "charset"),
+    [
+        ("text/html; charset=windows-1251", "windows-1251"),
+        ('Text/HTML;Charset="Shift_JIS"', "Shift_JIS"),
+        ("text/html", None),
+        ("text/html; charset=", None),
+    ],
+)
+async def test_charset_of_a_link_is_handed_on(
+    database: Database, phase: Store, intake: Intake, site: Web, content_type: str, charset: str | None
+) -> None:
+    site.answers["/gate.html"] = respond(b"<html><p>Gate</p></html>", Content_Type=content_type)
+    await take_in(intake, [linked(site.url("/gate.html"))])
+    (job,) = await work_off(database, phase)
+    assert job["input"].get("charset") == charset
+
+
 async def test_stored_file_is_handed_on_as_it_came(
     database: Database, phase: Store, intake: Intake, tmp_path: Path
 ) -> None:

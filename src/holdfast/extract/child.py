@@ -25,6 +25,7 @@ def extract(payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         name=payload["name"],
         media_type=payload["media_type"],
         folder=Path(payload["folder"]),
+        charsets=tuple(payload["charsets"]),
         languages=tuple(payload["languages"]),
         most_scanned_pages=payload["most_scanned_pages"],
     )

@@ -123,6 +123,7 @@ class Extract:
             "folder": str(path.parent),
             "name": carried.name,
             "media_type": carried.media_type,
+            "charsets": [carried.charset] if carried.charset else [],
             "most_characters": self._limits.characters,
             "languages": list(self._limits.languages),
             "most_scanned_pages": self._limits.scanned_pages,

@@ -27,13 +27,15 @@ _NAME_CHARACTERS = 300
 class Source:
     """The file to read. `folder` is scratch to write into; what becomes of it is the caller's business.
 
-    Pictures of pages are read in these languages, as tesseract names them, and up to so many of them.
+    `charsets` are what its sender declared about its encoding, if anything. Pictures of pages are read in these
+    languages, as tesseract names them, and up to so many of them.
     """
 
     path: Path
     name: str
     media_type: str
     folder: Path
+    charsets: tuple[str, ...] = ()
     languages: tuple[str, ...] = ("eng",)
     most_scanned_pages: int = 500
 

@@ -1,5 +1,6 @@
 """Reads the answers of web servers, as far as they can be believed, and turns their failures into ours."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import Message
@@ -22,6 +23,7 @@ _EXTENSIONS = {
     "text/tab-separated-values": ".tsv",
     "text/vtt": ".vtt",
 }
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
 _GONE = frozenset({404, 410})
 _PASSING = frozenset({408, 425})
 
@@ -65,6 +67,12 @@ def translated(host: str) -> Iterator[None]:
     except httpx2.HTTPError as error:
         text = f"{host} broke off or could not be reached: {str(error) or type(error).__name__}"
         raise NetworkTimeout(text, error_code="CONNECTION_FAILED") from error
+
+
+def charset_of(content_type: str) -> str | None:
+    """The charset that a Content-Type header declares, whether or not there is such a one."""
+    declared = _CHARSET.search(content_type)
+    return declared[1] if declared else None
 
 
 def _raise_rate_limited(answer: httpx2.Response, host: str) -> NoReturn:

@@ -11,6 +11,7 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import DUPLICATE, Done, Save
 from holdfast.engine.strict_json import dump
 from holdfast.errors import CorruptInput, StorageUnavailable
+from holdfast.intake.answers import charset_of
 from holdfast.intake.fetching import Fetcher
 from holdfast.intake.media_type import sniff_file
 from holdfast.standard import Carried
@@ -52,7 +53,9 @@ class Store:
             fetched = await self._fetcher.fetch(url, path, most_bytes=self._most_bytes)
             artifact = await asyncio.to_thread(self._store.put_file, document.organisation, path)
             media_type = await asyncio.to_thread(sniff_file, path, fetched.name)
-        carried = Carried(original=artifact, media_type=media_type, name=fetched.name)
+        carried = Carried(
+            original=artifact, media_type=media_type, name=fetched.name, charset=charset_of(fetched.content_type)
+        )
         original_id = await self._database.fetchval(
             "select holdfast.original_of($1, $2, $3)", document.id, artifact.hash, attempt.pipeline
         )

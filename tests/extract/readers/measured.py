@@ -25,6 +25,7 @@ async def measure_extraction(data: bytes, media_type: str, *, size: int = 0) -> 
             "folder": str(child.folder),
             "name": "sample",
             "media_type": media_type,
+            "charsets": [],
             "most_characters": 1 << 40,
             "languages": ["eng"],
             "most_scanned_pages": 20,

@@ -7,21 +7,11 @@ import pytest
 from holdfast.errors import CorruptInput, EmptyText
 from tests.extract.conftest import Extracting
 from tests.extract.readers.measured import measure_extraction
+from tests.extract.sentences import SENTENCES
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 TEXT = "text/plain"
-SENTENCES = {
-    "French": "L'été dernier, les élèves ont préparé un déjeuner à l'école, où le maître les attendait.\n",
-    "German": "Die Straße führt über die Brücke; schöne Grüße aus München, und wäre es möglich?\n",
-    "Russian": "Договор вступает в силу после подписания. Протокол составлен в двух экземплярах.\n",
-    "Polish": "Umowa wchodzi w życie z dniem podpisania; proszę przesłać źródła do końca następnego tygodnia.\n",
-    "Turkish": "Sözleşme imza tarihinden itibaren geçerlidir, şirketimiz teşekkür eder, görüşmek üzere.\n",
-    "Greek": "Σήμερα υπογράφηκε σύμβαση μεταξύ των εταιρειών. Θα σταλούν πρακτικά στους μετόχους.\n",
-    "Japanese": "この契約は署名の日から有効です。会議の議事録は来週送付されます。\n",
-    "Chinese": "本合同自双方签字之日起生效。会议记录将于下周发送给大家。\n",
-    "Korean": "이 계약은 서명한 날부터 효력이 발생합니다. 회의록은 다음 주에 발송됩니다.\n",
-}
 LEGACY = [
     ("French", "cp1252"),
     ("German", "iso8859-15"),
@@ -63,6 +53,31 @@ async def test_guess_is_told(extracted: Extracting) -> None:
 
     assert document.text == "Un café fermé"
     assert "cp1252" in document.warnings["ENCODING_GUESSED"]
+
+
+@pytest.mark.parametrize("media_type", [TEXT, "text/csv", "application/json"])
+async def test_charset_of_the_sender_counts(extracted: Extracting, media_type: str) -> None:
+    # Too little to guess from.
+    text = {TEXT: "Łódź", "text/csv": "port,kraj\nŁódź,Polska\n", "application/json": '{"port": "Łódź"}'}[media_type]
+
+    document = await extracted(text.encode("iso8859-2"), media_type, charsets=["iso-8859-2"])
+
+    assert "Łódź" in document.text
+    assert document.warnings == {}
+
+
+async def test_valid_utf8_is_read_as_such_whatever_the_sender_declares(extracted: Extracting) -> None:
+    document = await extracted(SENTENCES["Russian"].encode(), TEXT, charsets=["iso-8859-1"])
+
+    assert document.text == SENTENCES["Russian"]
+    assert "iso-8859-1" in document.warnings["CHARSET_MISTAKEN"]
+
+
+async def test_charset_that_nobody_knows_gives_way_to_a_guess(extracted: Extracting) -> None:
+    document = await extracted(SENTENCES["Russian"].encode("cp1251"), TEXT, charsets=["klingon"])
+
+    assert document.text == SENTENCES["Russian"]
+    assert list(document.warnings) == ["CHARSET_MISTAKEN", "ENCODING_GUESSED"]
 
 
 async def test_first_special_letter_may_stand_far_behind(extracted: Extracting) -> None:

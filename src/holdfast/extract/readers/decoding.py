@@ -20,8 +20,12 @@ def decode(source: Source, reading: Reading, progress: Progress) -> Iterator[str
 
     Raises CorruptInput, as soon as it shows, for a file that is not text.
     """
+    yield from decode_as(detect_encoding(source.path, source.charsets), source, reading, progress)
+
+
+def decode_as(encoding: Encoding, source: Source, reading: Reading, progress: Progress) -> Iterator[str]:
+    """Yield the same of a file whose encoding is known."""
     size = source.path.stat().st_size
-    encoding = detect_encoding(source.path)
     account = _Account(source.name, encoding)
     decoder = codecs.getincrementaldecoder(encoding.name)("replace")
     with source.path.open("rb") as file:
@@ -90,8 +94,12 @@ class _Account:
             )
 
     def report(self, reading: Reading) -> None:
+        for charset in self._encoding.mistaken:
+            message = f"declared as {charset!r}, which is unknown or does not fit; read as {self._encoding.name}"
+            reading.warn("CHARSET_MISTAKEN", message)
         if self._encoding.is_guess:
-            reading.warn("ENCODING_GUESSED", f"the encoding is not declared; read as {self._encoding.name}")
+            declared = "declared wrongly" if self._encoding.mistaken else "not declared"
+            reading.warn("ENCODING_GUESSED", f"the encoding is {declared}; read as {self._encoding.name}")
         if self._replaced:
             reading.warn(
                 "UNREADABLE_CHARACTERS", f"{self._replaced:,} characters could not be read and are shown as \ufffd"

@@ -1,11 +1,14 @@
-"""Finds out which encoding a file of text has, from its bytes alone."""
+"""Finds out which encoding a file of text has, from its bytes and from what is declared about them."""
 
 import codecs
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from holdfast.extract.readers.charsets import codec_of
 
 _HEAD_BYTES = 64 << 10
 _SAMPLE_BYTES = 256 << 10
@@ -62,28 +65,72 @@ _NUL_SHARE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file is to be decoded. `mark_bytes` are to be passed over; `is_guess` asks for a warning."""
+    """How a file is to be decoded. `mark_bytes` are to be passed over; `is_guess` asks for a warning.
+
+    `mistaken` are charsets that were declared and do not fit, which asks for another.
+    """
 
     name: str
     mark_bytes: int = 0
     is_guess: bool = False
+    mistaken: tuple[str, ...] = ()
 
 
-def detect_encoding(path: Path) -> Encoding:
-    """Return the most likely encoding of a text. Reads ahead to the first byte that tells, in little memory."""
+def detect_encoding(path: Path, declared: Sequence[str] = ()) -> Encoding:
+    """Return the most likely encoding of a text. Reads ahead to the first byte that tells, in little memory.
+
+    What is unmistakable in the content goes before what is declared: a mark, zero bytes, valid UTF-8.
+    """
+    head, sample = _read_evidence(path)
+    if certain := _detect_unicode(head):
+        return certain
+    if sample and _broken_share(sample, "utf-8") == 0:
+        return Encoding("utf-8", mistaken=tuple(charset for charset in declared if codec_of(charset) != "utf-8"))
+    return _believe(declared, head, sample)
+
+
+def detect_page_encoding(path: Path, declared: Sequence[str]) -> Encoding:
+    """Return the same for a page, where only marks and zero bytes go before what is declared, as in browsers."""
+    head, sample = _read_evidence(path)
+    return _detect_unicode(head) or _believe(declared, head, sample)
+
+
+def _read_evidence(path: Path) -> tuple[bytes, bytes]:
+    """Return how the file begins, and a stretch around its first byte that is not ASCII."""
     with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-        for mark, name in _BYTE_ORDER_MARKS:
-            if head.startswith(mark):
-                return Encoding(name, len(mark))
-        if b"\0" in head and (wide := _detect_wide(head)):
-            return Encoding(wide)
-        sample = _read_telling_sample(file)
+        return file.read(_HEAD_BYTES), _read_telling_sample(file)
+
+
+def _detect_unicode(head: bytes) -> Encoding | None:
+    for mark, name in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return Encoding(name, len(mark))
+    wide = _detect_wide(head) if b"\0" in head else None
+    return Encoding(wide) if wide else None
+
+
+def _believe(declared: Sequence[str], head: bytes, sample: bytes) -> Encoding:
+    """Return the first declared encoding that fits, else UTF-8 if that does, else a guess."""
+    mistaken: list[str] = []
+    for charset in dict.fromkeys(declared):
+        codec = codec_of(charset)
+        if codec is not None and _fits(codec, head, sample):
+            return Encoding(codec, mistaken=tuple(mistaken))
+        mistaken.append(charset)
     if not sample:
-        return Encoding("iso2022_jp" if _JAPANESE_ESCAPE.search(head) else "utf-8")
-    if _is_mostly_utf8(sample):
-        return Encoding("utf-8")
-    return Encoding(_guess_legacy(sample), is_guess=True)
+        name = "iso2022_jp" if _JAPANESE_ESCAPE.search(head) else "utf-8"
+        return Encoding(name, mistaken=tuple(mistaken))
+    # Accidents rarely form good UTF-8: if most of it is, the rest is damage.
+    if _broken_share(sample, "utf-8") < 0.5:
+        return Encoding("utf-8", mistaken=tuple(mistaken))
+    return Encoding(_guess_legacy(sample), is_guess=True, mistaken=tuple(mistaken))
+
+
+def _fits(codec: str, head: bytes, sample: bytes) -> bool:
+    if codec.startswith(("utf-16", "utf-32")):
+        # Nearly any bytes decode as these, but only in these do zero bytes stand.
+        return b"\0" in head and _reads_well(head[: len(head) & ~3], codec)
+    return _broken_share(sample or head, codec) <= _ODD_SHARE
 
 
 def _read_telling_sample(file: BinaryIO) -> bytes:
@@ -126,15 +173,16 @@ def _is_odd(character: str) -> bool:
     return character not in "\t\n\r\f" and unicodedata.category(character) in ("Cc", "Cn", "Co")
 
 
-def _is_mostly_utf8(sample: bytes) -> bool:
-    """Whether more of the sample's special characters are good UTF-8 than not: accidents rarely form any."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    # Only a full sample may end within a character; a shorter one ends where the file does.
-    text = decoder.decode(sample, final=len(sample) < _SAMPLE_BYTES)
+def _broken_share(sample: bytes, codec: str) -> float:
+    """Return how much of the sample's special characters cannot be decoded."""
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    # Only a long sample may end within a character; a shorter one ends where the file does.
+    text = decoder.decode(sample, final=len(sample) < _HEAD_BYTES)
     special = sum(character > "\x7f" for character in text)
-    # Those that the file itself holds are good UTF-8: somebody else failed to decode what stood there.
-    broken = text.count(_REPLACEMENT) - sample.count(_REPLACEMENT.encode())
-    return broken < special - broken if broken else True
+    # Those that the file itself holds are good: somebody else failed to decode what stood there.
+    own = _REPLACEMENT.encode(codec, "ignore")
+    broken = text.count(_REPLACEMENT) - (sample.count(own) if own else 0)
+    return broken / max(1, special)
 
 
 def _guess_legacy(sample: bytes) -> str:
