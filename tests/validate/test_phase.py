@@ -1,6 +1,7 @@
 """Texts not worth going on with are refused for good, with numbers; the rest goes on, warned about where due."""
 
 import random
+from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,8 @@ async def test_one_character_beyond_the_limit_is_too_large(database: Database, t
         pytest.param("(cid:12)(cid:7) (cid:88) " * 30, id="glyph numbers"),
         pytest.param(misread(RUSSIAN * 5), id="misread Cyrillic"),
         pytest.param(coded(20_000), id="coded"),
+        pytest.param(b64encode(random.Random(1).randbytes(20_000)).decode(), id="base64"),
+        pytest.param(urlsafe_b64encode(random.Random(1).randbytes(20_000)).decode(), id="base64 of links"),
         pytest.param("31415926535" * 500, id="digits"),
         pytest.param("thetideturnedandtheboatswentout" * 100, id="no spaces"),
     ],

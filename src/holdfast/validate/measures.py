@@ -14,6 +14,8 @@ ENOUGH = 10_000
 
 _WORDLY = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
+# Those of base64 and of its spelling for links do not count: a coded file has enough of them to pass for writing.
+_MARKS = re.compile(r"[^\w+/=-]+")
 # Control, unassigned by any standard, and the replacement character: what remains where decoding failed.
 _BROKEN = re.compile(
     r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ue000-\uf8ff\ufff0-\uffff\U000f0000-\U0010ffff]|\(cid:\d+\)"
@@ -118,7 +120,7 @@ class _Run:
         self._length += len(word)
         self._spaceless += len(_SPACELESS.findall(word))
         self._letters += sum(map(len, _LETTERS.findall(word)))
-        self._marks += len(word) - sum(map(len, _WORDLY.findall(word)))
+        self._marks += sum(map(len, _MARKS.findall(word)))
 
     def end(self) -> None:
         if self._length > LONG_RUN and self._spaceless < self._length / 2:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from holdfast.errors import CorruptInput, TooLarge
 from holdfast.extract.readers.decoding import decode, lines
+from holdfast.extract.readers.embedded_files import EmbeddedFiles
 from holdfast.extract.readers.json_tokens import Tokens
 from holdfast.extract.readers.json_walk import Piece, walk_tokens, walk_value
 from holdfast.extract.readers.writing import write_all
@@ -19,17 +20,20 @@ _MOST_DOCUMENT_BYTES = 200_000_000
 def read_json(source: Source, reading: Reading, progress: Progress) -> None:
     """Write `path: value` for each value, an empty line after each record, in memory that does not grow.
 
-    Numbers keep their digits, a key that occurs twice is written twice. Raises CorruptInput with line and column
-    where it is malformed; of JSON Lines, malformed lines are counted and left out while others are good.
+    Numbers keep their digits, a key that occurs twice is written twice, files coded in base64 are left out. Raises
+    CorruptInput with line and column where it is malformed; of JSON Lines, malformed lines are counted and left out
+    while others are good.
     """
     reading.extractor = "json"
     reading.has_headings = False
     windows = decode(source, reading, progress)
+    files = EmbeddedFiles()
     if source.media_type in _LINES_TYPES or source.name.lower().endswith(_LINES_ENDINGS):
-        write_all(_records(lines(windows, most_characters=_MOST_LINE_CHARACTERS), reading), reading)
-        return
-    _refuse_huge(source)
-    write_all(_text(walk_tokens(Tokens(windows)), reading), reading)
+        write_all(_records(lines(windows, most_characters=_MOST_LINE_CHARACTERS), reading, files), reading)
+    else:
+        _refuse_huge(source)
+        write_all(_text(walk_tokens(Tokens(windows)), reading, files), reading)
+    files.report(reading)
 
 
 def _refuse_huge(source: Source) -> None:
@@ -42,7 +46,7 @@ def _refuse_huge(source: Source) -> None:
         )
 
 
-def _records(written: Iterable[str], reading: Reading) -> Iterator[str]:
+def _records(written: Iterable[str], reading: Reading, files: EmbeddedFiles) -> Iterator[str]:
     """Yield the text of each line that is JSON, and warn of the others; if all are bad, raise what is wrong."""
     count = bad = 0
     first_error: CorruptInput | None = None
@@ -52,7 +56,7 @@ def _records(written: Iterable[str], reading: Reading) -> Iterator[str]:
             continue
         count += 1
         try:
-            yield "".join(_text(_walk_line(line), reading))
+            yield "".join(_text(_walk_line(line), reading, files))
         except CorruptInput as error:
             bad += 1
             first_error, first_line = first_error or error, first_line or number
@@ -65,8 +69,11 @@ def _records(written: Iterable[str], reading: Reading) -> Iterator[str]:
         )
 
 
-def _text(pieces: Iterable[Piece], reading: Reading) -> Iterator[str]:
-    for path, text in pieces:
+def _text(pieces: Iterable[Piece], reading: Reading, files: EmbeddedFiles) -> Iterator[str]:
+    for path, value in pieces:
+        if files.is_one(path, value):
+            continue
+        text = files.leave_out_of(value)
         if path == "title" and reading.title is None:
             reading.title = text
         yield f"{path}:\n{text}\n" if "\n" in text else f"{path}: {text}\n" if path else f"{text}\n"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from holdfast.extract.readers.decoding import decode, lines
+from holdfast.extract.readers.embedded_files import EmbeddedFiles
 from holdfast.extract.readers.writing import write_all
 from holdfast.extract.reading import Progress, Reading, Source
 
@@ -22,8 +23,11 @@ _FRONT_TITLE = re.compile(r"title[ \t]*:[ \t]*(.+)")
 def read_markdown(source: Source, reading: Reading, progress: Progress) -> None:
     """Write the text; its title is the one of its front matter, else its first heading of the first level."""
     reading.extractor = "markdown"
-    written = lines(decode(source, reading, progress), most_characters=_MOST_LINE_CHARACTERS)
+    files = EmbeddedFiles()
+    windows = files.leave_out(decode(source, reading, progress))
+    written = lines(windows, most_characters=_MOST_LINE_CHARACTERS)
     write_all(_titled(_with_plain_headings(_after_front_matter(written, reading)), reading), reading)
+    files.report(reading)
 
 
 def _titled(written: Iterator[str], reading: Reading) -> Iterator[str]:
