@@ -197,6 +197,16 @@ def test_text_with_a_few_stray_controls_is_text_and_many_are_not() -> None:
     assert sniff(b"abc\0\1\2" * 50, "a.txt") == "application/octet-stream"
 
 
+@pytest.mark.parametrize("text", ["The tide\0 turned.", "Die Flut\0 f\u00e4llt.", "The tides\0 turned.\n\0"])
+def test_short_text_with_a_nul_is_text(text: str) -> None:
+    assert sniff(text.encode(), "a.txt") == "text/plain"
+
+
+@pytest.mark.parametrize("data", [b"abc\0" * 50, b"The tides\0 turned\x01.", b"caf\xe9\0\0\0 ole"])
+def test_nul_among_much_else_that_is_no_text_is_none(data: bytes) -> None:
+    assert sniff(data, "a.txt") == "application/octet-stream"
+
+
 def test_head_that_ends_within_a_character_is_text() -> None:
     assert sniff("Ström".encode() * 20_000, "a.txt") == "text/plain"
 

@@ -33,6 +33,8 @@ _UNMARKED = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 # Everything below the space that no text uses: tab, line and page breaks, backspace and escape do occur.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _MOST_STRAY = 0.01
+# As many as readers drop before they refuse. Programs pad with NUL, and binary files hold other controls beside it.
+_MOST_NUL = 0.1
 _NEVER_WRITTEN = frozenset({"Cc", "Cn", "Co", "Cs"})
 _SPACES = frozenset(" \n\u3000\u3001\u3002")
 
@@ -74,11 +76,17 @@ def read_strictly(head: bytes) -> str | None:
 
 
 def read_leniently(head: bytes) -> str | None:
-    """The text, if the bytes look like one: UTF-8 with a few stray controls, unmarked UTF-16 or an older encoding."""
+    """The text, if the bytes look like one.
+
+    UTF-8 with some NUL or a few stray controls, unmarked UTF-16, or an older encoding.
+    """
     for encoding in _UNMARKED if b"\0" in head else ():
         text = _decoded(head, encoding)
         if text and _looks_wide(text):
             return text
+    plain = _decoded(head.replace(b"\0", b""), "utf-8")
+    if plain and not _CONTROL.search(plain) and head.count(0) <= _MOST_NUL * len(head):
+        return plain
     for encoding in ("utf-8", "latin-1"):
         text = _decoded(head, encoding)
         if text and len(_CONTROL.findall(text)) <= _MOST_STRAY * len(text):
