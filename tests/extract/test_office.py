@@ -169,3 +169,14 @@ async def test_old_presentation_with_a_password_says_so(extracted: Extracting) -
 async def test_format_without_a_reader_says_what_to_do(extracted: Extracting) -> None:
     with pytest.raises(UnsupportedFormat, match=r"x\.7z is application/x-7z-compressed.*\.zip"):
         await extracted(b"7z\xbc\xaf", "application/x-7z-compressed", name="x.7z")
+
+
+async def test_elements_of_xml_become_headings_without_their_attributes(extracted: Extracting) -> None:
+    written = (
+        b'<?xml version="1.0"?><book id="b7"><!-- draft --><chapter name="hemp"><p>Hemp is spun.</p></chapter></book>'
+    )
+
+    document = await extracted(written, "application/xml")
+
+    assert document.place("Hemp is spun.").heading == ("book", "chapter", "p")
+    assert not [word for word in ("b7", "hemp", "draft") if word in document.text]
