@@ -7,7 +7,7 @@ from holdfast.artifacts.artifact import Artifact
 from holdfast.db.connection import Database
 from holdfast.embed.phase import Embed
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.pipeline import Done
+from holdfast.engine.pipeline import Done, GiveBack
 from holdfast.providers.embedder import Embedder
 from holdfast.standard import Carried
 from tests.engine.scenario import Scenario, begin, plain
@@ -32,9 +32,27 @@ class Desk:
 
     async def embed(self, attempt: Attempt, embedder: Embedder) -> Done:
         """Run the phase and settle it."""
-        done = await Embed(self.library.database, embedder).run(attempt)
+        done = await self.run(attempt, embedder)
         await self.settle(attempt, done)
         return done
+
+    async def run(self, attempt: Attempt, embedder: Embedder) -> Done:
+        """Run the phase to its success."""
+        done = await Embed(self.library.database, embedder).run(attempt)
+        assert isinstance(done, Done)
+        return done
+
+    async def refuse(self, attempt: Attempt, phase: Embed) -> GiveBack:
+        """Run the phase, which must not go on here, and give the attempt back."""
+        given_back = await phase.run(attempt)
+        assert isinstance(given_back, GiveBack)
+        await self.scenario.queue.give_back([(attempt, given_back)])
+        return given_back
+
+    async def next(self, attempt: Attempt) -> str:
+        """What people are told of the job."""
+        sql = "select holdfast.overview_next(j) from holdfast.pipeline_job j where id = $1"
+        return str(await self.fetchval(sql, attempt.job_id))
 
     async def settle(self, attempt: Attempt, done: Done) -> None:
         async with self.library.database.transaction() as connection:

@@ -56,7 +56,7 @@ async def test_document_of_many_windows_is_embedded_whole(desk: Desk) -> None:
 
 async def test_what_has_its_vector_is_not_embedded_again(desk: Desk) -> None:
     attempt = await desk.take_in(*FIVE)
-    await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    await desk.run(attempt, CountingEmbedder())
     again = CountingEmbedder()
     assert (await desk.embed(attempt, again)).cost_usd == 0
     assert again.calls == []
@@ -64,7 +64,7 @@ async def test_what_has_its_vector_is_not_embedded_again(desk: Desk) -> None:
 
 async def test_only_a_changed_passage_is_embedded_again(desk: Desk) -> None:
     attempt = await desk.take_in(*FIVE)
-    await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    await desk.run(attempt, CountingEmbedder())
     before = await desk.hashes(attempt.document.id)
     await desk.library.put(attempt.document.id, 2, "three cherries")
     embedder = CountingEmbedder()
@@ -87,7 +87,7 @@ async def test_passage_changed_to_a_known_text_gets_the_known_vector(desk: Desk)
     known = await desk.take_in(*FIVE)
     await desk.embed(known, CountingEmbedder())
     attempt = await desk.take_in("something else")
-    await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    await desk.run(attempt, CountingEmbedder())
     await desk.library.put(attempt.document.id, 0, FIVE[0])
     embedder = CountingEmbedder()
     await desk.embed(attempt, embedder)
@@ -159,16 +159,42 @@ async def test_same_name_with_another_dimension_is_refused(desk: Desk) -> None:
         await desk.embed(await desk.take_in("more"), Liar())
 
 
-async def test_model_that_does_not_answer_searches_is_refused(desk: Desk) -> None:
+async def test_document_waits_uncharged_for_a_worker_with_the_model_that_answers(desk: Desk) -> None:
     await desk.embed(await desk.take_in(*FIVE), CountingEmbedder())
-    with pytest.raises(StorageUnavailable, match="holdfast reindex --model other") as raised:
-        await desk.embed(await desk.take_in("more"), CountingEmbedder(name="other"))
-    assert raised.value.error_code == "EMBEDDER_NOT_ACTIVE"
+    attempt = await desk.take_in("more")
+    await desk.refuse(attempt, Embed(desk.library.database, CountingEmbedder(name="other")))
+    job = await desk.scenario.job(attempt.job_id)
+    assert (job["state"], job["retry_count"], job["last_error"]) == ("held", 0, None)
+    told = await desk.next(attempt)
+    assert 'answered by model "light-256", this worker embeds with "other"' in told
+    assert "holdfast reindex --model other" in told
+    problems = await desk.fetchval("select problems from holdfast.overview_health()")
+    assert any(problem.startswith("1 jobs of embed wait for someone: searches are answered by") for problem in problems)
+
+
+async def test_document_that_is_refused_has_paid_nothing(desk: Desk) -> None:
+    await desk.embed(await desk.take_in(*FIVE), CountingEmbedder())
+    other = CountingEmbedder(name="other")
+    await desk.refuse(await desk.take_in("more"), Embed(desk.library.database, other))
+    assert other.calls == []
+
+
+async def test_what_was_paid_before_the_model_was_replaced_is_on_the_account(desk: Desk) -> None:
+    attempt = await desk.take_in(*FIVE)
+    embedder = CountingEmbedder()
+
+    async def replace_after_two() -> None:
+        if len(embedder.calls) == 2:
+            await desk.fetchval("select holdfast.close_embedder()")
+
+    embedder.meanwhile = replace_after_two
+    await desk.refuse(attempt, Embed(desk.library.database, embedder))
+    assert (await desk.scenario.job(attempt.job_id))["total_cost_usd"] == Decimal("0.02")
 
 
 async def test_phase_does_not_end_while_a_passage_has_no_vector(desk: Desk) -> None:
     attempt = await desk.take_in(*FIVE)
-    done = await Embed(desk.library.database, CountingEmbedder()).run(attempt)
+    done = await desk.run(attempt, CountingEmbedder())
     await desk.library.put(attempt.document.id, 4, "changed in between")
     with pytest.raises(Conflict, match="passages without a vector"):
         await desk.settle(attempt, done)

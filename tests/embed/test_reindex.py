@@ -3,8 +3,10 @@
 import pytest
 
 from holdfast.db.connection import Database
+from holdfast.embed.phase import Embed
 from holdfast.embed.reindex import reindex, remove_replaced
-from holdfast.errors import NetworkTimeout, StorageUnavailable
+from holdfast.engine.pipeline import Done
+from holdfast.errors import NetworkTimeout
 from holdfast.providers.light import LightEmbedder
 from tests.embed.desk import Desk, open_desk
 from tests.search.embedders import CountingEmbedder
@@ -88,20 +90,37 @@ async def test_closed_model_takes_no_vectors_but_still_answers(desk: Desk) -> No
     async def close() -> None:
         await desk.fetchval("select holdfast.close_embedder()")
 
-    with pytest.raises(StorageUnavailable, match="being replaced"):
-        await desk.embed(attempt, CountingEmbedder(meanwhile=close))
+    await desk.refuse(attempt, Embed(desk.library.database, CountingEmbedder(meanwhile=close)))
+    assert 'model "light-256" is being replaced' in await desk.next(attempt)
     assert await desk.hashes(attempt.document.id) == []
     assert await active_model(desk) == "light-256"
 
 
-async def test_worker_with_the_old_model_is_refused_afterwards(desk: Desk) -> None:
-    await searchable(desk, *TEXTS)
+async def test_document_of_a_worker_with_the_old_model_waits_for_one_with_the_new(desk: Desk) -> None:
+    old = Embed(desk.library.database, LightEmbedder())
+    before = await desk.take_in(*TEXTS)
+    done = await old.run(before)
+    assert isinstance(done, Done)
+    await desk.settle(before, done)
     attempt = await desk.take_in("late")
-    other = CountingEmbedder(name="other")
-    await reindex(desk.library.database, other)
-    with pytest.raises(StorageUnavailable, match='answered by model "other"'):
-        await desk.embed(attempt, LightEmbedder())
-    await desk.embed(attempt, other)
+    new = CountingEmbedder(name="other")
+    await reindex(desk.library.database, new)
+    await desk.refuse(attempt, old)
+    assert 'answered by model "other", this worker embeds with "light-256"' in await desk.next(attempt)
+    await desk.fetchval("update holdfast.pipeline_job set ready_at = holdfast.clock() where id = $1", attempt.job_id)
+    await desk.embed(await desk.scenario.claim_one("embed"), new)
+    assert await desk.scenario.outcomes(attempt.job_id) == ["released", "completed"]
+
+
+async def test_document_of_known_passages_waits_for_a_worker_with_the_new_model_too(desk: Desk) -> None:
+    old = Embed(desk.library.database, LightEmbedder())
+    before = await desk.take_in(*TEXTS)
+    done = await old.run(before)
+    assert isinstance(done, Done)
+    await desk.settle(before, done)
+    attempt = await desk.take_in(*TEXTS)
+    await reindex(desk.library.database, CountingEmbedder(name="other"))
+    await desk.refuse(attempt, old)
 
 
 async def test_one_organisation_is_prepared_without_switching(desk: Desk) -> None:

@@ -91,7 +91,7 @@ async def test_ending_of_a_job_that_never_was_is_stale(scenario: Scenario, verb:
 
 
 @pytest.mark.parametrize("cost", ["-0.01", '"NaN"', '"1"', "1e400", "true", "{}"])
-@pytest.mark.parametrize("verb", ["settle", "fail"])
+@pytest.mark.parametrize("verb", ["settle", "fail", "give_back"])
 async def test_cost_that_makes_no_sense_is_refused_and_the_claim_stays(
     scenario: Scenario, verb: str, cost: str
 ) -> None:

@@ -11,13 +11,15 @@ from holdfast.embed.batches import Batch, batches, for_each, window_size
 from holdfast.embed.vectors import Model, build_index, call_with_vectors, embed_checked, register
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.patience import insist
-from holdfast.engine.pipeline import Done
-from holdfast.errors import PhaseError, StorageUnavailable
+from holdfast.engine.pipeline import Done, GiveBack
+from holdfast.errors import PhaseError
 from holdfast.providers.embedder import Embedder
 from holdfast.standard import Carried
 
 # So many vectors may come before it is looked again whether their model needs an index.
 LOOK_AFTER = 1_000
+# A worker with the right model has to be started first; each look that comes too early is an attempt on record.
+WAIT_SECONDS = 300.0
 
 
 class Embed:
@@ -29,13 +31,19 @@ class Embed:
         self._model: Model | None = None
         self._unseen = LOOK_AFTER
 
-    async def run(self, attempt: Attempt) -> Done:
-        """Handle one attempt. What was spent before a failure is named by its error."""
+    async def run(self, attempt: Attempt) -> Done | GiveBack:
+        """Handle one attempt; give it back where another model answers searches. What was spent is always named."""
         carried = Carried.from_json(attempt.input)
         model = await self._registered()
+        if not model.takes_vectors:
+            return self._give_back(model)
         work = _Work(attempt, model)
         try:
             await self._embed_all(work, carried.chunks)
+            if not work.stored:
+                await self._refuse_replaced()
+        except _Replaced as replaced:
+            return self._give_back(replaced.model, work.spent_usd)
         except PhaseError as error:
             error.cost_usd += work.spent_usd
             raise
@@ -54,9 +62,27 @@ class Embed:
         """Asked once, and again after it was refused; before something is paid for, each time."""
         if self._model is None or self._embedder.paid:
             model = await register(self._database, self._embedder)
-            self._check_active(model)
-            self._model = model
+            self._model = model if model.takes_vectors else None
+            return model
         return self._model
+
+    async def _refuse_replaced(self) -> None:
+        """Raise if the model takes no vectors by now: whoever has not stored any has not been told."""
+        self._model = None
+        model = await self._registered()
+        if not model.takes_vectors:
+            raise _Replaced(model)
+
+    def _give_back(self, model: Model, spent_usd: Decimal = Decimal(0)) -> GiveBack:
+        name = self._embedder.name
+        if model.active_name == name:
+            reason = f'model "{name}" is being replaced by another: start workers with that one'
+        else:
+            reason = (
+                f'searches are answered by model "{model.active_name}", this worker embeds with "{name}": set the '
+                f"worker's model to the first and restart it, or run `holdfast reindex --model {name}`"
+            )
+        return GiveBack(reason, wait_seconds=WAIT_SECONDS, needs_someone=True, cost_usd=spent_usd)
 
     async def _look_for_index(self, model: Model) -> None:
         """Look the first time, then once in a while, whether the model needs its index by now.
@@ -66,15 +92,6 @@ class Embed:
         if self._unseen >= LOOK_AFTER:
             self._unseen = 0
             await build_index(self._database, model)
-
-    def _check_active(self, model: Model) -> None:
-        if not model.takes_vectors:
-            name = self._embedder.name
-            raise StorageUnavailable(
-                f'searches are answered by model "{model.active_name}", this worker embeds with "{name}": '
-                f"run `holdfast reindex --model {name}`, or set the worker's model to the other and restart it",
-                error_code="EMBEDDER_NOT_ACTIVE",
-            )
 
     async def _embed_all(self, work: "_Work", count: int) -> None:
         window = window_size(self._embedder.best_batch)
@@ -106,10 +123,8 @@ class Embed:
         )
         if not taken:
             self._model = None
-            raise StorageUnavailable(
-                f'model "{self._embedder.name}" is being replaced by another: the document goes on with that one',
-                error_code="EMBEDDER_NOT_ACTIVE",
-            )
+            raise _Replaced(await register(self._database, self._embedder))
+        work.stored = True
 
 
 @dataclass(slots=True)
@@ -119,3 +134,12 @@ class _Work:
     attempt: Attempt
     model: Model
     spent_usd: Decimal = Decimal(0)
+    stored: bool = False
+
+
+class _Replaced(Exception):
+    """The model takes no more vectors; carries how it stands now."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model.active_name)
+        self.model = model

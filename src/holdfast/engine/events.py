@@ -89,8 +89,15 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
                 cost_usd=float(ending.cost_usd),
                 **_fields(attempt),
             )
-        case GiveBack(reason):
-            _say(logging.INFO, "attempt.settled", outcome="released", reason=reason, **_fields(attempt))
+        case GiveBack():
+            _say(
+                logging.INFO,
+                "attempt.settled",
+                outcome="released",
+                reason=ending.reason,
+                cost_usd=float(ending.cost_usd),
+                **_fields(attempt),
+            )
         case Awaits():
             _say(
                 logging.INFO,

@@ -113,6 +113,6 @@ def _checked(outcome: object, phase: Phase) -> Ending:
         raise InvalidInput(
             f'the handler of phase "{phase.name}" returned {kind}: return Done(…), GiveBack(…) or Awaits(…)'
         )
-    if isinstance(outcome, Done | Awaits) and not (Decimal(outcome.cost_usd).is_finite() and outcome.cost_usd >= 0):
+    if not (Decimal(outcome.cost_usd).is_finite() and outcome.cost_usd >= 0):
         raise InvalidInput(f'the handler of phase "{phase.name}" returned a cost of {outcome.cost_usd} USD')
     return outcome

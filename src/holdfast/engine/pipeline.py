@@ -45,12 +45,15 @@ class Done:
 class GiveBack:
     """A phase cannot run here and now; the job goes back, uncharged, and is not tried again before `wait_seconds`.
 
-    One that waits `for_members` goes on sooner when the last of its document's members has ended.
+    One that waits `for_members` goes on sooner when the last of its document's members has ended. What no waiting ends
+    `needs_someone`: then the reason is among the problems of the whole. `cost_usd` is what was spent all the same.
     """
 
     reason: str
     wait_seconds: float = 0.0
     for_members: bool = False
+    needs_someone: bool = False
+    cost_usd: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class Queue:
 
     async def give_back(self, endings: Sequence[tuple[Attempt, GiveBack]]) -> None:
         """Give jobs back uncharged, each with the reason."""
-        body = _json([{"job_id": a.job_id, "token": a.token, **asdict(ending)} for a, ending in endings])
+        body = _json([_given_back_item(attempt, ending) for attempt, ending in endings])
         await self._database.execute("select holdfast.give_back($1::text::jsonb)", body)
 
     async def await_answers(self, endings: Sequence[tuple[Attempt, Awaits]]) -> dict[Handle, str]:
@@ -211,6 +211,15 @@ def _done_item(attempt: Attempt, done: Done) -> dict[str, object]:
     if done.ends_as is not None:
         item["ends_as"] = done.ends_as
     return item
+
+
+def _given_back_item(attempt: Attempt, ending: GiveBack) -> dict[str, object]:
+    return {
+        "job_id": attempt.job_id,
+        "token": attempt.token,
+        **asdict(ending),
+        "cost_usd": _usd(ending.cost_usd),
+    }
 
 
 def _awaits_item(attempt: Attempt, awaits: Awaits) -> dict[str, object]:

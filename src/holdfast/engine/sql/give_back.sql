@@ -1,7 +1,8 @@
 -- Gives claimed jobs back uncharged: the attempt ends as released, the job waits again for the same phase.
 -- Items: job_id, token, why ("reason"), for how long it should not be tried ("wait_seconds"), and whether it may go on sooner
--- when the last member of its document has ended ("for_members"). Fenced: a handle that lost its claim changes nothing.
--- Returns the ids given back.
+-- when the last member of its document has ended ("for_members"), whether someone has to act first ("needs_someone"), and
+-- what it spent ("cost_usd"; what is known to be paid counts in any case). Fenced: a handle that lost its claim changes
+-- nothing. Returns the ids given back.
 create or replace function holdfast.give_back(p_items jsonb) returns setof bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
@@ -10,19 +11,22 @@ declare
     v_job pipeline_job;
     v_cost numeric;
 begin
+    perform refuse_bad_costs(p_items);
     for v_item in
-        select i.job_id, i.token, i.reason, i.for_members, v_now + make_interval(secs => nullif(i.wait_seconds, 0)) as ready_at
+        select i.job_id, i.token, i.reason, i.for_members, i.needs_someone, i.cost_usd,
+               v_now + make_interval(secs => nullif(i.wait_seconds, 0)) as ready_at
         from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, reason text, wait_seconds double precision,
-                                           for_members boolean)
+                                           for_members boolean, needs_someone boolean, cost_usd numeric)
         order by i.job_id
     loop
         select * into v_job from pipeline_job
         where id = v_item.job_id and token = v_item.token and state = 'working' for update;
         continue when not found;
-        v_cost := known_cost(v_job);
+        v_cost := greatest(known_cost(v_job), v_item.cost_usd);
         perform record_attempt(v_job, 'released', v_now, null,
             jsonb_build_object('category', 'released', 'error', coalesce(v_item.reason, 'given back by its worker'))
-            || case when v_item.for_members then '{"for_members": true}'::jsonb else '{}' end, v_cost);
+            || case when v_item.for_members then '{"for_members": true}'::jsonb else '{}' end
+            || case when v_item.needs_someone then '{"needs_someone": true}'::jsonb else '{}' end, v_cost);
         update pipeline_job j
         set state = case when v_item.ready_at is null then 'queued' else 'held' end, ready_at = v_item.ready_at,
             status = p.queued_status, worker_id = null, started_at = null, progress = null,

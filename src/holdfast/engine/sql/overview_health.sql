@@ -30,6 +30,13 @@ language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off
         select format('%s %% of the attempts of the last hour failed: see the errors', round((100 * error_rate)::numeric, 1))
         from rate where error_rate > 0.1
         union all
+        select format('%s jobs of %s wait for someone: %s', count(*), a.phase, a.error ->> 'error')
+        from pipeline_phase a
+        join pipeline_job j on j.id = a.job_id and j.retried_phase_id = a.id and j.state = 'held'
+        where a.ended_at >= (select clock() - interval '10 minutes') and a.outcome = 'released'
+          and a.error @> '{"needs_someone": true}'
+        group by a.phase, a.error ->> 'error'
+        union all
         select format('%s holds last until someone releases them: see the holds', endless) from held where endless > 0
     )
     select not exists (select from problem), array(select words from problem), t.queued, t.working, t.failed, t.held, t.deadletter,
