@@ -663,7 +663,7 @@ create table holdfast.policy_rule (
     hold_seconds double precision,
     constraint policy_rule_document_limit_check CHECK ((document_limit > 0)),
     constraint policy_rule_hold_seconds_check CHECK ((hold_seconds > (0)::double precision)),
-    constraint policy_rule_holds_check CHECK ((holds = ANY (ARRAY['retry_after'::text, 'budget_day'::text, 'release'::text]))),
+    constraint policy_rule_holds_check CHECK ((holds = ANY (ARRAY['retry_after'::text, 'document'::text, 'budget_day'::text, 'release'::text]))),
     constraint policy_rule_jitter_check CHECK (((jitter >= (0)::double precision) AND (jitter <= (1)::double precision))),
     constraint policy_rule_max_retries_check CHECK ((max_retries >= 0)),
     constraint policy_rule_wait_seconds_check CHECK (((0)::double precision <= ALL (wait_seconds))),

@@ -8,6 +8,7 @@ from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, Phase, Pipeline
+from holdfast.engine.policy import FETCHING
 from holdfast.engine.queue import Queue
 from holdfast.intake.found import Found
 from holdfast.intake.intake import Intake, Taken
@@ -26,7 +27,7 @@ DOCUMENTS = Pipeline(
     "documents",
     starts="uploaded",
     phases=(
-        Phase(name="store", handler=untouched, done="stored"),
+        Phase(name="store", handler=untouched, done="stored", policy=FETCHING),
         Phase(name="rest", handler=untouched, done="complete"),
     ),
 )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,14 @@ from holdfast.intake.phase import Store
 from holdfast.intake.sources.files import Files
 from holdfast.intake.sources.links import linked
 from holdfast.network.addresses import Guard
+from tests.conftest import Clock
 from tests.engine.working import QUICK
 from tests.intake.documents import DOCUMENTS, MOST_BYTES, documents, intake_for, store_in, take_in, write
 from tests.intake.web import Web, respond, web
 
-JOBS = "select id, document_id, phase, status, state, input, last_error from holdfast.pipeline_job order by id"
+JOBS = """
+select id, document_id, phase, status, state, retry_count, input, last_error from holdfast.pipeline_job order by id
+"""
 
 
 @pytest.fixture
@@ -240,6 +244,52 @@ async def test_link_that_cannot_be_fetched_fails_with_its_reason(
     (job,) = await work_off(database, phase)
     assert (job["state"], job["last_error"]["error_code"]) == ("failed", code)
     assert job["last_error"]["retryable"] is retryable
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        ("3600", timedelta(hours=1)),
+        ("5", timedelta(minutes=1)),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", timedelta(days=1)),
+    ],
+)
+async def test_link_waits_uncharged_for_as_long_as_its_site_asks(
+    database: Database, phase: Store, intake: Intake, site: Web, status: int, asked: str, waits: timedelta
+) -> None:
+    site.answers["/busy"] = respond(status=status, Retry_After=asked)
+    await take_in(intake, [linked(site.url("/busy")), linked(site.url("/gone"))])
+    job, other = await work_off(database, phase)
+    assert (job["state"], job["retry_count"]) == ("held", 0)
+    assert other["last_error"]["error_code"] == "HTTP_404"
+    row = await database.fetchrow(
+        """
+        select j.ready_at - a.ended_at as waits, holdfast.overview_next(j) as next
+        from holdfast.pipeline_job j
+        join holdfast.pipeline_phase a on a.id = j.retried_phase_id
+        where j.id = $1
+        """,
+        job["id"],
+    )
+    assert row is not None
+    assert row["waits"] == waits
+    assert f"127.0.0.1 answered {status}: it asks to wait" in row["next"]
+
+
+async def test_link_whose_site_asks_for_patience_goes_on_when_it_is_over(
+    database: Database, phase: Store, intake: Intake, site: Web, clock: Clock
+) -> None:
+    site.answers["/busy"] = respond(status=429, Retry_After="3600")
+    await take_in(intake, [linked(site.url("/busy"))])
+    await work_off(database, phase)
+    site.answers["/busy"] = respond(b"some text")
+    await clock.advance(minutes=50)
+    (job,) = await work_off(database, phase)
+    assert (job["state"], len(site.requests)) == ("held", 1)
+    await clock.advance(minutes=10)
+    (job,) = await work_off(database, phase)
+    assert (job["state"], len(site.requests)) == ("done", 2)
 
 
 async def test_document_submitted_with_nothing_fails_for_good(database: Database, phase: Store, intake: Intake) -> None:

@@ -17,8 +17,9 @@ class Rule:
     """What one category of failure leads to.
 
     `max_retries` 0 is permanent, None is without end. The n-th retry waits the n-th of `wait_seconds`; the last one
-    repeats. `holds` says what is kept from being claimed meanwhile: the provider until its Retry-After, the budget
-    until its next day, or the provider until someone releases it. What is held is not charged.
+    repeats. `holds` says what is kept from being claimed meanwhile: the provider until its Retry-After, the document
+    alone until then (for the first wait at least), the budget until its next day, or the provider until someone
+    releases it. What is held is not charged. No Retry-After holds for more than a day.
     """
 
     charged: bool = True
@@ -26,7 +27,7 @@ class Rule:
     document_limit: int | None = None
     wait_seconds: tuple[float, ...] = ()
     jitter: float = 0.0
-    holds: Literal["retry_after", "budget_day", "release"] | None = None
+    holds: Literal["retry_after", "document", "budget_day", "release"] | None = None
     hold_seconds: float | None = None
 
 
@@ -84,4 +85,7 @@ GENERATION = Policy.retrying("generation", (0, 60, 120))
 STRICT = Policy.retrying("strict", ())
 ENRICHMENT = _enrichment()
 # A site that asks for patience is not the only one: nothing but its own document waits.
-FETCHING = replace(STORAGE, name="fetching").with_rules({Category.RATE_LIMIT: STORAGE.rules[Category.NETWORK_TIMEOUT]})
+_ASKED_TO_WAIT = replace(STORAGE.rules[Category.NETWORK_TIMEOUT], holds="document")
+FETCHING = replace(STORAGE, name="fetching").with_rules(
+    {Category.RATE_LIMIT: _ASKED_TO_WAIT, Category.NETWORK_TIMEOUT: _ASKED_TO_WAIT}
+)

@@ -26,6 +26,7 @@ _EXTENSIONS = {
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
 _GONE = frozenset({404, 410})
 _PASSING = frozenset({408, 425})
+_DAY_SECONDS = 86_400
 
 
 def name_of(answer: httpx2.Response, url: httpx2.URL) -> str:
@@ -43,11 +44,8 @@ def refuse_failure(answer: httpx2.Response, *, host: str) -> None:
     status = answer.status_code
     if 200 <= status < 300:
         return
-    if status == 429:
-        _raise_rate_limited(answer, host)
-    if status >= 500 or status in _PASSING:
-        text = f"{host} answered {status}: it may be back later"
-        raise NetworkTimeout(text, error_code=f"HTTP_{status}", retry_after_seconds=retry_after_in(answer.headers))
+    if status == 429 or status >= 500 or status in _PASSING:
+        _raise_passing(answer, host)
     if status in _GONE:
         raise SourceGone(f"{host} answered {status}: nothing is there", error_code=f"HTTP_{status}")
     text = f"{host} answered {status}: it does not give this document to us; fetch it by hand and ingest the file"
@@ -75,9 +73,14 @@ def charset_of(content_type: str) -> str | None:
     return declared[1] if declared else None
 
 
-def _raise_rate_limited(answer: httpx2.Response, host: str) -> NoReturn:
-    text = f"{host} answered 429: it asks for fewer calls"
-    raise RateLimited(text, error_code="HTTP_429", retry_after_seconds=retry_after_in(answer.headers))
+def _raise_passing(answer: httpx2.Response, host: str) -> NoReturn:
+    status, seconds = answer.status_code, retry_after_in(answer.headers)
+    kind = RateLimited if status == 429 else NetworkTimeout
+    asks = "it asks for fewer calls" if status == 429 else "it may be back later"
+    if seconds is not None:
+        asks = f"it asks to wait {seconds:,.0f} s" if seconds <= _DAY_SECONDS else "it asks to wait for days"
+        asks += ", and is asked again after a minute at the earliest and a day at the latest"
+    raise kind(f"{host} answered {status}: {asks}", error_code=f"HTTP_{status}", retry_after_seconds=seconds)
 
 
 def _stated_name(disposition: str) -> str:

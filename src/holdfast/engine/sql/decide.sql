@@ -14,11 +14,12 @@ language sql volatile set search_path = holdfast, pg_temp as $$
            case when d.action = 'hold' then r.holds when r.hold_seconds is not null then 'retry_after' end,
            -- An absurd Retry-After must not park work for years.
            case when p_retry_after_seconds is null then r.hold_seconds
-                else least(greatest(p_retry_after_seconds, 0.001), 86400) end
+                else least(greatest(p_retry_after_seconds, 0.001, case r.holds when 'document' then r.wait_seconds[1] end), 86400) end
     from policy y
     join policy_rule r on r.policy = y.name
     cross join lateral (select case
-        when r.holds in ('budget_day', 'release') or (r.holds = 'retry_after' and p_retry_after_seconds is not null) then 'hold'
+        when r.holds in ('budget_day', 'release') then 'hold'
+        when r.holds in ('retry_after', 'document') and p_retry_after_seconds is not null then 'hold'
         when not r.charged then 'requeue'
         when r.max_retries = 0 then 'fail'
         when y.two_level and p_document_failures + 1 >= r.document_limit then 'deadletter'

@@ -39,7 +39,9 @@ begin
     -- holds for certain.
     -- Before any hold is placed: everyone locks a budget's day first and its hold second.
     perform settle_entry(p_job.id, p_job.token, (p_failure ->> 'cost_usd')::numeric);
-    if v_decision.holds is not null then
+    if v_decision.holds = 'document' then
+        v_retry_at := v_now + make_interval(secs => v_decision.hold_seconds);
+    elsif v_decision.holds is not null then
         v_hold := hold_for_failure(p_job, v_phase, v_decision.holds, v_decision.hold_seconds, p_failure);
         if v_state = 'held' then
             v_retry_at := (select nullif(until, 'infinity') from hold where id = v_hold);
@@ -54,7 +56,7 @@ begin
     set state = v_state,
         status = case when v_state in ('held', 'queued') then v_phase.queued_status else status end,
         worker_id = null, started_at = null, progress = null, progress_at = null,
-        ready_at = case when v_state = 'failed' then v_retry_at end,
+        ready_at = case when v_state = 'failed' or v_decision.holds = 'document' then v_retry_at end,
         hold_id = case when v_state = 'held' then v_hold end,
         retry_count = retry_count + (v_decision.action = 'retry')::integer,
         max_retries = v_decision.max_retries, crash_count = v_crashes, retry_reason = v_category,
