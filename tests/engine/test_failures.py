@@ -11,6 +11,7 @@ from holdfast.db.connection import Database
 from holdfast.engine.pipeline import Done, Phase, Pipeline
 from holdfast.engine.policy import Policy, Rule
 from holdfast.engine.queue import Lane, Queue, Submission, submit
+from holdfast.engine.retries import told_retries
 from holdfast.errors import Category, CorruptInput, NetworkTimeout, PhaseError, RateLimited, StorageUnavailable
 from tests.conftest import Clock
 from tests.engine.scenario import WORKER, Scenario, begin, many_connections, no_work, plain
@@ -295,3 +296,17 @@ async def test_groups_of_failures_with_documents_and_providers_in_opposite_order
 
 def _calling_one_provider(name: str) -> Pipeline:
     return Pipeline(name, (Phase(name="only", handler=no_work, done="complete", provider="model"),))
+
+
+async def test_retries_of_a_failure_that_allows_none_are_told_to_be_of_others(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    job_id = (await scenario.submit_one()).job_id
+    await scenario.fail_once("extract", NetworkTimeout("reset"))
+    first = (await scenario.job(job_id))["last_error"]
+    await clock.advance(hours=1)
+    await scenario.fail_once("extract", CorruptInput("not a PDF"))
+    second = (await scenario.job(job_id))["last_error"]
+    assert [told_retries(error["retry_count"], error["max_retries"]) for error in (first, second)] == [
+        "0 of 3 used",
+        "1 used for other failures; this one allows none",
+    ]

@@ -7,6 +7,7 @@ from holdfast.cli.columns import Row
 from holdfast.cli.formats import duration, moment, money, number, plural, text, when
 from holdfast.cli.output import STYLES, emit, heading
 from holdfast.engine.cost import cost_is_open
+from holdfast.engine.retries import told_retries
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -84,7 +85,7 @@ def _error(error: dict[str, Any]) -> "Iterator[RenderableType]":
     facts = (error.get("category"), error.get("component"), error.get("error_type"), error.get("error_code"))
     yield _field("kind", ", ".join(text(fact) for fact in facts if fact), style="red")
     yield _field("says", text(error.get("error")))
-    yield _field("retries", f"{error.get('retry_count', 0)} of {error.get('max_retries', 0)} used")
+    yield _field("retries", told_retries(error.get("retry_count") or 0, error.get("max_retries") or 0))
     yield _field("correlation", text(error.get("correlation_id")))
 
 

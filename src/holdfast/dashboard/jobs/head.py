@@ -10,6 +10,7 @@ from holdfast.dashboard.words import badge, count, moment, money, next_step
 from holdfast.engine.control import CANCEL, RESET, RETRY, Act
 from holdfast.engine.cost import cost_is_open
 from holdfast.engine.overview import Row
+from holdfast.engine.retries import told_retries
 
 FAR_BACK = 10_000
 OLD_FLOW = "the old installation"
@@ -74,7 +75,7 @@ def _facts(job: Row) -> list[tuple[str, Content]]:
     at_least = "at least " if any(cost_is_open(attempt["error"]) for attempt in job["attempts"]) else ""
     facts.append(("Cost", f"{at_least}{money(job['total_cost_usd'])}"))
     if job["retry_count"]:
-        facts.append(("Retries", f"{job['retry_count']} of {job['max_retries']}"))
+        facts.append(("Retries", told_retries(job["retry_count"], job["max_retries"] or 0)))
     if job["crash_count"]:
         facts.append(("Workers lost over it", count(job["crash_count"])))
     if document["duplicate_of"]:

@@ -82,7 +82,7 @@ def _document(job: Row) -> Content:
 def _retries(job: Row) -> Content:
     if not job["retry_count"]:
         return None
-    most = f" of {job['max_retries']}" if job["max_retries"] else ""
+    most = f" of {job['max_retries']}" if job["retry_count"] <= (job["max_retries"] or 0) else ""
     return tag("span", f"{job['retry_count']}{most} retries", class_="faint")
 
 
