@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from holdfast.cli.picture import LEAVING
 from tests.cli.conftest import SECONDS, CommandLine, Result, common_desk
 from tests.cli.library import GATE, write_library
 from tests.conftest import Server
@@ -200,12 +201,13 @@ async def test_interrupted_it_loses_nothing_and_the_next_call_finishes(desk: Com
             process.send_signal(signal.SIGINT)
             await asyncio.to_thread(_until_it_says, process, "Ctrl-C again")
             process.send_signal(signal.SIGINT)
-            out, _ = await asyncio.to_thread(process.communicate, timeout=60)
+            out, err = await asyncio.to_thread(process.communicate, timeout=60)
         site.answers["/ferry.html"] = respond(PAGE, Content_Type="text/html")
         again = await asyncio.to_thread(allowed.run, "ingest", "library", site.url("/ferry.html"), "--json")
         drained = await asyncio.to_thread(allowed.run, "worker", "--drain")
 
     assert process.returncode == 130
+    assert [line for line in err.splitlines() if "taken in" not in line] == [LEAVING]
     assert "holdfast worker --drain" in out
     assert again.code == 0, again.err
     assert drained.code == 0

@@ -107,8 +107,10 @@ async def _take_in_and_work(app: "App", request: Request, intaken: Intaken, pict
     worker = app.worker(only_pipelines=(request.pipeline,), grace_seconds=GRACE_SECONDS)
     working = asyncio.create_task(worker.run())
 
+    says = iter((picture.ending, picture.leaving))
+
     def stop() -> None:
-        picture.ending()
+        next(says, _nothing_more)()
         worker.stop()
 
     async def watch() -> None:
@@ -155,7 +157,7 @@ async def _unless_told_to_stop(work: Coroutine[Any, Any, None], on_signal: Calla
 
 
 def _nothing_more() -> None:
-    """There is no worker to stop."""
+    """There is no worker to stop, or all is said."""
 
 
 async def _take_in_and_watch(app: "App", request: Request, intaken: Intaken, picture: Picture) -> None:

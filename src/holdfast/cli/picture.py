@@ -18,6 +18,7 @@ SHORTEST_BAR = 4
 # What stands beside a bar: the phase, how many are past it, and where the others are.
 BESIDE_BAR = 52
 ENDING = "ending: what runs may finish, the rest goes on at the next call; Ctrl-C again to leave it at once"
+LEAVING = "leaving: what still runs is given back, uncharged, and goes on at the next call"
 
 
 class Picture(Protocol):
@@ -31,6 +32,9 @@ class Picture(Protocol):
 
     def ending(self) -> None:
         """Someone does not want to wait any more."""
+
+    def leaving(self) -> None:
+        """Someone does not want to wait even for what runs."""
 
 
 @contextmanager
@@ -58,6 +62,9 @@ class _Nothing:
     def ending(self) -> None:
         pass
 
+    def leaving(self) -> None:
+        pass
+
 
 class _Lines:
     def __init__(self) -> None:
@@ -79,6 +86,9 @@ class _Lines:
     def ending(self) -> None:
         print(ENDING, file=sys.stderr, flush=True)
 
+    def leaving(self) -> None:
+        print(LEAVING, file=sys.stderr, flush=True)
+
 
 class Bars:
     """A bar for each phase, drawn anew whenever something moves."""
@@ -95,6 +105,9 @@ class Bars:
 
     def ending(self) -> None:
         self._live.console.print(ENDING, style="dim")
+
+    def leaving(self) -> None:
+        self._live.console.print(LEAVING, style="dim")
 
     def _table(self, phases: list[dict[str, Any]]) -> "RenderableType":
         from rich.progress_bar import ProgressBar
