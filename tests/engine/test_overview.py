@@ -12,7 +12,7 @@ from holdfast.errors import AuthenticationFailed, InvalidInput, NotFound, RateLi
 from holdfast.settings import Settings
 from tests.conftest import Clock
 from tests.engine.observed_pipeline import DAMAGED, GARBLED, RESET, WATCHED, finish
-from tests.engine.scenario import WORKER, Scenario, begin, plain
+from tests.engine.scenario import LEASE_SECONDS, WORKER, Scenario, begin, plain
 
 LANES = [Lane("documents", phase.name, 1) for phase in WATCHED.phases]
 
@@ -378,3 +378,15 @@ async def test_progress_of_a_family_counts_what_its_jobs_at_work_have_done(
     extract, *others = await overview.progress(jobs)
     assert (extract["queued"], extract["working"], extract["progress"]) == (1, 2, 0.75)
     assert {row["progress"] for row in others} == {None}
+
+
+async def test_attempt_of_a_lost_worker_is_nobodys_failure_wherever_it_is_counted(
+    overview: Overview, watched: Scenario, clock: Clock
+) -> None:
+    job_id = (await watched.submit_one()).job_id
+    await watched.claim_one("extract")
+    await clock.advance(minutes=1)
+    await watched.queue.sweep(LEASE_SECONDS)
+    (spent,) = await overview.spent([job_id])
+    assert (spent["completed"], spent["failed"]) == (0, 0)
+    assert (await overview.health())["failed_last_hour"] == 0

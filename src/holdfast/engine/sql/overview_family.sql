@@ -56,13 +56,14 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     order by p.pipeline, p.position
 $$;
 
--- What a family of jobs took, phase by phase: attempts, how many of them failed, seconds of work and money.
+-- What a family of jobs took, phase by phase: attempts, how many of them failed, seconds of work and money. What a lost
+-- worker had is nobody's failure, here as in overview_health().
 create or replace function holdfast.overview_spent(p_jobs bigint[])
 returns table (pipeline text, phase text, completed bigint, failed bigint, seconds double precision, cost_usd numeric)
 language sql stable set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     select a.pipeline, a.phase, count(*) filter (where a.outcome = 'completed'),
-           count(*) filter (where a.outcome in ('failed', 'timeout', 'lost')),
+           count(*) filter (where a.outcome in ('failed', 'timeout')),
            sum(extract(epoch from a.ended_at - a.started_at))::double precision, sum(a.cost_usd)
     from overview_family(p_jobs) f(id)
     join pipeline_phase a on a.job_id = f.id
