@@ -7,14 +7,14 @@ import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from holdfast.cli.picture import LEAVING
-from tests.cli.conftest import SECONDS, CommandLine, Result, common_desk
+from tests.cli.conftest import SECONDS, STARTED, CommandLine, Result, common_desk
 from tests.cli.library import GATE, write_library
 from tests.conftest import Server
 from tests.intake.web import respond, web
@@ -263,6 +263,25 @@ def test_a_file_beyond_the_limit_is_named_and_the_others_are_carried(desk: Comma
     assert "documents  1 done\n" in result.out
     assert "Not taken in\n  large.bin\n" in result.out
     assert "HOLDFAST_MOST_FILE_MB" in result.out
+
+
+def test_a_file_for_which_the_disk_has_no_room_is_named_and_the_others_are_carried(desk: CommandLine) -> None:
+    (desk.directory / "gate.md").write_text(GATE)
+    (desk.directory / "large.txt").write_text("The lamp is lit at dusk.\n" * 50_000)
+    (desk.directory / "pier.md").write_text("The pier is closed in winter.")
+    files = ("gate.md", "large.txt", "pier.md")
+
+    # The system refuses to write beyond the limit as it refuses to write to a full disk: in the middle.
+    with_little_room = ("sh", "-c", 'ulimit -f 1000 && exec "$@"', "sh", *STARTED)
+    result = replace(desk, program=with_little_room).run("ingest", *files)
+
+    assert result.code == 1, result.err
+    assert "taken in   2 new or changed, 1 without room\n" in result.out
+    assert "documents  2 done\n" in result.out
+    assert "Not taken in\n  large.txt\n" in result.out
+    assert "is full: make room, then take it in again\n" in result.out
+    again = desk.run("ingest", *files, "--json")
+    assert (again.code, again.json["taken_in"]) == (0, {"unchanged": 2, "created": 1})
 
 
 def test_what_of_a_folder_is_left_out_is_counted(desk: CommandLine) -> None:

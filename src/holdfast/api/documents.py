@@ -15,7 +15,7 @@ from holdfast.api.jobs import Id
 from holdfast.api.problems import Refused
 from holdfast.api.shapes import Accepted, Document, JobWithAttempts, Known, Removed, Warning
 from holdfast.engine.strict_json import load
-from holdfast.errors import InvalidInput, NotFound, TooLarge
+from holdfast.errors import InvalidInput, NotFound, StorageUnavailable, TooLarge
 from holdfast.intake.found import Found
 from holdfast.intake.intake import Result, Taken
 from holdfast.intake.names import safe_name
@@ -183,6 +183,8 @@ async def _take(call: Call, found: Found, about: About) -> "_Answer":
             raise TooLarge(taken.reason or "the document is too large")
         if taken.result is Result.UNREADABLE:
             raise InvalidInput(taken.reason or "the document cannot be read")
+        if taken.result is Result.WITHOUT_ROOM:
+            raise StorageUnavailable(taken.reason or "there is no room for the document")
         return await _answer(call, organisation, taken)
     raise AssertionError("what was found is taken or refused")
 

@@ -9,6 +9,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, Unauthenticated
 from holdfast.errors import AuthenticationFailed, PhaseError, StorageUnavailable
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+STORAGE_FULL = "STORAGE_FULL"
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -26,7 +27,7 @@ def our_errors(place: str) -> Iterator[None]:
 def of_system(error: OSError, place: str) -> StorageUnavailable:
     """Our error for a call that the operating system refused."""
     if error.errno in FULL:
-        return StorageUnavailable(f"{place} is full: make room, then it goes on by itself", error_code="STORAGE_FULL")
+        return StorageUnavailable(f"{place} is full: make room", error_code=STORAGE_FULL)
     if error.errno in FORBIDDEN:
         return StorageUnavailable(
             f"{place} cannot be written or read ({error.strerror}): give this process the right to",

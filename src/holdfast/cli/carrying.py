@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.app import App
 
 FAILED = ("failed", "deadletter")
+REFUSED = (Result.TOO_LARGE, Result.UNREADABLE, Result.WITHOUT_ROOM)
 UNDER_WAY = ("queued", "working", "held")
 LOOK_SECONDS = 0.3
 # Looking at a hundred thousand jobs takes its time; most of it belongs to the work.
@@ -52,7 +53,7 @@ class Intaken:
     @property
     def refused(self) -> list[dict[str, str | None]]:
         """What could not be taken in, and why."""
-        refused = [one for one in self.taken if one.result in (Result.TOO_LARGE, Result.UNREADABLE)]
+        refused = [one for one in self.taken if one.result in REFUSED]
         unreadable = [line.rpartition(": ") for left in self.left_out for line in left.unreadable]
         reasons = [(one.found.name, one.reason) for one in refused] + [(path, why) for path, _, why in unreadable]
         return [{"name": name, "reason": reason} for name, reason in reasons]

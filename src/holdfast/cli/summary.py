@@ -27,6 +27,7 @@ RESULTS = {
     "permanent_failure": "failed for good before",
     "too_large": "too large",
     "unreadable": "unreadable",
+    "without_room": "without room",
 }
 FIELD_WIDTH = 11
 INDENT = 2

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.translation import STORAGE_FULL
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.attempt import Json
 from holdfast.engine.queue import Submission, Submitted, submit
 from holdfast.engine.strict_json import dump
-from holdfast.errors import TooLarge
+from holdfast.errors import StorageUnavailable, TooLarge
 from holdfast.intake.contents import Stored, Unreadable, store_content
 from holdfast.intake.found import Found
 from holdfast.intake.standing import Location, Standing, current_documents
@@ -34,6 +35,7 @@ class Result(StrEnum):
     PERMANENT_FAILURE = "permanent_failure"
     TOO_LARGE = "too_large"
     UNREADABLE = "unreadable"
+    WITHOUT_ROOM = "without_room"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,8 @@ class Intake:
 
         Document, job, queue entry and artifact pointer are one transaction, shared by a batch. To repeat it after any
         interruption is safe: what arrived is unchanged then, and bytes stored for nothing are swept away. What cannot
-        be read or is too large is told and passed over; trouble of store or database ends it with their error.
+        be read, is too large or finds no room is told and passed over; other trouble of store or database ends it with
+        their error.
         """
         order = _Order(organisation, metadata or {}, priority)
         batches = _batches(found)
@@ -118,6 +121,10 @@ class Intake:
             return Taken(found=found, result=Result.TOO_LARGE, reason=str(error))
         except Unreadable as error:
             return Taken(found=found, result=Result.UNREADABLE, reason=str(error))
+        except StorageUnavailable as error:
+            if error.error_code != STORAGE_FULL:
+                raise
+            return Taken(found=found, result=Result.WITHOUT_ROOM, reason=f"{error}, then take it in again")
         if stored is None:
             assert standing is not None
             return _known(found, Result.UNCHANGED, standing)
