@@ -707,6 +707,20 @@ create table holdfast.receiver (
 CREATE UNIQUE INDEX receiver_mail ON holdfast.receiver USING btree (url) WHERE ((kind = 'mail'::text) AND (disabled_at IS NULL) AND (removed_at IS NULL));
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.reindexed_cost (
+    day date not null,
+    organisation text not null,
+    platform text not null,
+    model text not null,
+    calls bigint not null default 0,
+    cost_usd numeric not null default 0,
+    wasted_usd numeric not null default 0,
+    constraint reindexed_cost_check CHECK (((wasted_usd >= (0)::numeric) AND (wasted_usd <= cost_usd))),
+    constraint reindexed_cost_cost_usd_check CHECK ((cost_usd >= (0)::numeric)),
+    constraint reindexed_cost_pkey PRIMARY KEY (day, organisation, platform, model)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.relation (
     document_id bigint not null,
     ordinal integer not null,
@@ -900,6 +914,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function charge_reindexed(p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
 -- function check_alerts(OUT opened integer, OUT closed integer) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function check_timeouts(OUT updated_count bigint, OUT updated_jobs bigint[]) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function chosen_flow(p_share integer, p_chosen jsonb, p_key text) returns text
@@ -1137,7 +1152,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function store_embeddings(p_job bigint, p_token bigint, p_embedder smallint, p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function store_fetched(p_document bigint, p_name text, p_hash text, p_pipeline text) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function store_reading(p_document bigint, p_text text, p_model text) returns void, with its owner's rights, callable by holdfast_worker
--- function store_reindexed(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void, with its owner's rights, callable by holdfast_api
+-- function store_reindexed(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_cost_usd numeric, p_vectors anyarray) returns void, with its owner's rights, callable by holdfast_api
 -- function store_story(p_document bigint, p_story jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function story_entities(p_organisation text, p_limit integer) returns TABLE(name text, stories integer, mentions bigint), callable by holdfast_api, holdfast_readonly
 -- function story_lock(p_organisation text) returns bigint

@@ -103,7 +103,9 @@ def test_names_cannot_command_a_terminal(holdfast: CommandLine) -> None:
         ("workers", "holdfast worker"),
         ("budget", "holdfast budget set"),
         ("errors", "no errors in the last 7 days"),
-        ("stats costs", "holdfast status"),
+        ("stats throughput", "holdfast status"),
+        ("stats costs", "nothing was spent in the last 7 days: see holdfast stats throughput"),
+        ("stats retries", "nothing failed in the last 7 days: see holdfast stats throughput"),
     ],
 )
 def test_an_empty_answer_says_what_to_do_next(holdfast: CommandLine, command: str, hint: str) -> None:

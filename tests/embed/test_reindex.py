@@ -1,10 +1,13 @@
 """Replacing the model that answers searches, while it answers them."""
 
+from decimal import Decimal
+
 import pytest
 
 from holdfast.db.connection import Database
 from holdfast.embed.phase import Embed
 from holdfast.embed.reindex import reindex, remove_replaced
+from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Done
 from holdfast.errors import NetworkTimeout
 from holdfast.providers.light import LightEmbedder
@@ -152,3 +155,31 @@ async def test_vectors_are_made_for_documents_that_were_searchable_without(desk:
     await reindex(desk.library.database, CountingEmbedder(name="first"))
     assert len(await desk.hashes(document_id, "first")) == 6
     assert await active_model(desk) == "first"
+
+
+async def test_what_reindexing_cost_is_on_the_account_of_whose_passages_they_are(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    await searchable(desk, "one more", "and another", organisation="other")
+    done = await reindex(desk.library.database, CountingEmbedder(name="new", best_batch=3))
+    overview = Overview(desk.library.database)
+    costs = await overview.costs()
+    assert {(row["organisation"], row["pipeline"], row["phase"]) for row in costs} == {
+        ("acme", "reindex", "new"),
+        ("other", "reindex", "new"),
+    }
+    assert sum(row["cost_usd"] for row in costs) == done.cost_usd == Decimal("0.03")
+    assert sum(row["cost_usd"] for row in await overview.costs_by_day()) == done.cost_usd
+
+
+async def test_call_that_failed_while_reindexing_is_on_the_account_as_wasted(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    with pytest.raises(NetworkTimeout):
+        await reindex(desk.library.database, CountingEmbedder(name="new", answers=2))
+    (row,) = await Overview(desk.library.database).costs()
+    assert (row["attempts"], row["cost_usd"], row["wasted_usd"]) == (3, Decimal("0.021"), Decimal("0.001"))
+
+
+async def test_reindexing_with_a_free_model_is_on_no_account(desk: Desk) -> None:
+    await searchable(desk, *TEXTS)
+    await reindex(desk.library.database, CountingEmbedder(name="new", cost_usd=Decimal(0)))
+    assert await Overview(desk.library.database).costs() == []

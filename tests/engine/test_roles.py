@@ -80,6 +80,7 @@ OPERATING = KEEPING | {
     "activate_embedder",
     "answer",
     "cancel",
+    "charge_reindexed",
     "check_timeouts",
     "close_embedder",
     "current_documents",

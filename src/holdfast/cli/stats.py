@@ -25,49 +25,55 @@ def about() -> None:
 @stats.command(epilog=epilog("stats throughput"))
 def throughput(hours: Hours = 24, as_json: Json = False) -> None:
     """Attempts that ended, hour by hour and phase by phase."""
-    _print(THROUGHPUT, lambda overview: overview.throughput(hours), since=f"{hours} hours", as_json=as_json)
+    _print(THROUGHPUT, lambda overview: overview.throughput(hours), empty=_idle(f"{hours} hours"), as_json=as_json)
 
 
 @stats.command(epilog=epilog("stats durations"))
 def durations(hours: Hours = 24, as_json: Json = False) -> None:
     """How long completed attempts took, phase by phase."""
-    _print(DURATIONS, lambda overview: overview.durations(hours), since=f"{hours} hours", as_json=as_json)
+    _print(DURATIONS, lambda overview: overview.durations(hours), empty=_idle(f"{hours} hours"), as_json=as_json)
 
 
 @stats.command(epilog=epilog("stats costs"))
 def costs(days: Days = 7, as_json: Json = False) -> None:
     """What was spent by whom on what, the dearest first; wasted is what attempts cost that did not complete."""
-    _print(COSTS, lambda overview: overview.costs(days), since=f"{days} days", as_json=as_json)
+    empty = f"nothing was spent in the last {days} days: see holdfast stats throughput for what ran"
+    _print(COSTS, lambda overview: overview.costs(days), empty=empty, as_json=as_json)
 
 
 @stats.command(epilog=epilog("stats platforms"))
 def platforms(days: Days = 7, as_json: Json = False) -> None:
     """How many attempts failed, by where their documents came from."""
-    _print(PLATFORMS, lambda overview: overview.failure_rate_by_platform(days), since=f"{days} days", as_json=as_json)
+    empty = _idle(f"{days} days")
+    _print(PLATFORMS, lambda overview: overview.failure_rate_by_platform(days), empty=empty, as_json=as_json)
 
 
 @stats.command(epilog=epilog("stats retries"))
 def retries(days: Days = 7, as_json: Json = False) -> None:
     """How often phases failed, were tried again, and then succeeded."""
-    _print(RETRIES, lambda overview: overview.retries(days), since=f"{days} days", as_json=as_json)
+    empty = f"nothing failed in the last {days} days: see holdfast stats throughput for what ran"
+    _print(RETRIES, lambda overview: overview.retries(days), empty=empty, as_json=as_json)
 
 
 @stats.command(epilog=epilog("stats backlog"))
 def backlog(as_json: Json = False) -> None:
     """What waits before each phase, since when, and whether it is becoming more."""
-    _print(BACKLOG, lambda overview: overview.backlog(), since="hour", as_json=as_json)
+    _print(BACKLOG, lambda overview: overview.backlog(), empty=_idle("hour"), as_json=as_json)
 
 
 def _print(
     columns: Sequence[Column],
     ask: "Callable[[Overview], Awaitable[Sequence[Row]]]",
     *,
-    since: str,
+    empty: str,
     as_json: bool,
 ) -> None:
     rows = run(lambda app: ask(app.overview), as_json=as_json)
-    empty = f"nothing happened in the last {since}: is a worker running? see holdfast status"
     answer(rows, as_json=as_json, render=lambda: print_table(columns, rows, empty=empty))
+
+
+def _idle(since: str) -> str:
+    return f"nothing happened in the last {since}: is a worker running? see holdfast status"
 
 
 THROUGHPUT = (

@@ -104,16 +104,22 @@ class _Filling:
         try:
             embedded = await embed_checked(self.embedder, batch.texts)
         except PhaseError as error:
+            await self._charge_failed(batch, error.cost_usd)
             error.cost_usd += self.done.cost_usd
             raise
         self.done.cost_usd += embedded.cost_usd
         await insist(
             lambda: call_with_vectors(
                 self.database,
-                f"select holdfast.store_reindexed($1, $2, $3, $4, $5::{self.model.vector_type}[])",
+                f"select holdfast.store_reindexed($1, $2, $3, $4, $5, $6::{self.model.vector_type}[])",
                 *(self.model.id, batch.column("document_id"), batch.column("ordinal"), batch.column("text_hash")),
+                embedded.cost_usd,
                 model=self.model,
                 vectors=embedded.vectors[batch.rows],
             )
         )
         self.done.embedded += len(batch.passages)
+
+    async def _charge_failed(self, batch: Batch, cost_usd: Decimal) -> None:
+        sql = "select holdfast.charge_reindexed($1, $2, $3, $3)"
+        await insist(lambda: self.database.execute(sql, self.model.id, batch.column("document_id"), cost_usd))

@@ -14,7 +14,7 @@ begin
         select to_regclass('holdfast.' || name) from unnest(array[
             'document', 'pipeline_job', 'pipeline_phase', 'artifact', 'artifact_use', 'chunk', 'embedding', 'entity', 'entity_mention',
             'relation', 'hold', 'trial', 'story', 'story_entity', 'story_entity_total', 'reading', 'config_file', 'config_stanza',
-            'config_setting', 'config_parse_error']) as name
+            'config_setting', 'config_parse_error', 'reindexed_cost']) as name
         where to_regclass('holdfast.' || name) is not null
     loop
         perform holdfast.wall_off(v_table);

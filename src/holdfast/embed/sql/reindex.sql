@@ -51,11 +51,13 @@ language sql stable security definer set search_path = holdfast, pg_temp as $$
     limit p_limit
 $$;
 
--- Writes vectors of a model that does not answer yet, for passages of any documents.
+-- Writes vectors of a model that does not answer yet, for passages of any documents, and what the call cost that made them.
 create or replace function holdfast.store_reindexed(
-    p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
+    p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_cost_usd numeric, p_vectors anyarray)
+returns void
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin
+    perform charge_reindexed(p_embedder, p_documents, p_cost_usd, 0);
     perform write_embeddings(p_embedder, p_documents, p_ordinals, p_hashes, p_vectors);
 end $$;
 

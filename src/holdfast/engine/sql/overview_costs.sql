@@ -1,4 +1,6 @@
--- What was spent by whom on what, the dearest first; wasted_usd is the part that attempts cost which did not complete.
+-- What was spent by whom on what, the dearest first; wasted_usd is the part that attempts cost which did not complete. What
+-- replacing the model of searches cost stands as pipeline reindex, its model as the phase and its calls as attempts; it
+-- is known by day, and the first day counts whole.
 create or replace function holdfast.overview_costs(p_days integer)
 returns table (organisation text, platform text, pipeline text, phase text, attempts bigint, cost_usd numeric, wasted_usd numeric)
 language plpgsql stable set search_path = holdfast, pg_temp set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
@@ -21,6 +23,11 @@ begin
         from paid p
         join origin o on o.id = p.document_id
         group by 1, 2, 3, 4
+        union all
+        select c.organisation, c.platform, 'reindex', c.model, sum(c.calls)::bigint, sum(c.cost_usd), sum(c.wasted_usd)
+        from reindexed_cost c
+        where c.day >= (v_since at time zone 'UTC')::date
+        group by c.organisation, c.platform, c.model
         order by 6 desc, 1, 2, 3, 4;
 end $$;
 

@@ -1,5 +1,6 @@
 -- What was spent on each day (of UTC, today included), the newest first; wasted_usd is the part that attempts cost which did not
--- complete. The provider is the one that the phase has now.
+-- complete. The provider is the one that the phase has now. What replacing the model of searches cost stands as pipeline
+-- reindex, its model as the phase and its calls as attempts.
 create or replace function holdfast.overview_costs_by_day(p_days integer)
 returns table (day date, organisation text, pipeline text, phase text, provider text, attempts bigint, cost_usd numeric,
                wasted_usd numeric)
@@ -19,7 +20,12 @@ begin
         select s.day, s.organisation, s.pipeline, s.phase, p.provider, s.attempts, s.cost_usd, s.wasted_usd
         from spent s
         left join phase p on p.pipeline = s.pipeline and p.name = s.phase
-        order by s.day desc, s.cost_usd desc, s.organisation, s.pipeline, s.phase;
+        union all
+        select c.day, c.organisation, 'reindex', c.model, null, sum(c.calls)::bigint, sum(c.cost_usd), sum(c.wasted_usd)
+        from reindexed_cost c
+        where c.day >= (v_since at time zone 'UTC')::date
+        group by c.day, c.organisation, c.model
+        order by 1 desc, 7 desc, 2, 3, 4;
 end $$;
 
 grant execute on function holdfast.overview_costs_by_day(integer) to holdfast_api, holdfast_readonly;
