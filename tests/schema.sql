@@ -275,6 +275,7 @@ create table holdfast.document (
     superseded_by bigint,
     purged_at timestamp with time zone,
     deleted_at timestamp with time zone,
+    found_out text[] not null default '{}'::text[],
     constraint document_content_hash_check CHECK (((length(content_hash) >= 1) AND (length(content_hash) <= 255))),
     constraint document_failure_count_check CHECK ((failure_count >= 0)),
     constraint document_failure_state_check CHECK ((failure_state = ANY (ARRAY['pending'::text, 'success'::text, 'permanent_failure'::text]))),
@@ -1163,7 +1164,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function submit_duplicate(p_first holdfast.phase, p_original bigint, p_item jsonb, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
 -- function submit_known(p_first holdfast.phase, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
 -- function supersede(p_document bigint, p_by bigint) returns void
--- function swap_places(p_one bigint, p_other bigint) returns void
+-- function swap_places(p_document bigint, p_copy bigint) returns void
 -- function sweep(p_lease_seconds double precision, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint) returns record, with its owner's rights, callable by holdfast_worker
 -- function take(p_deliveries bigint[], p_now timestamp with time zone) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text)
 -- function take_answer(p_awaited holdfast.awaited_answer, p_job holdfast.pipeline_job, p_message_id text, p_outcome text, p_body jsonb) returns text

@@ -1,16 +1,18 @@
 """Documents at their locations in a test: taken in, finished in any order, looked at."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.db.connection import Connection, Database
-from holdfast.engine.attempt import Attempt
+from holdfast.engine.attempt import Attempt, Json
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Done
 from holdfast.engine.queue import Submission, submit
 from tests.engine.scenario import Scenario, begin, plain
 
 PIPELINE = plain("publish")
+NOTHING: Mapping[str, Json] = {}
 
 SEARCHABLE = """
 select id, source_location, content_hash, parent_id from holdfast.document
@@ -35,7 +37,14 @@ class Library:
     def database(self) -> Database:
         return self.scenario.database
 
-    async def take_in(self, content: str, location: str | None = None, *, parent: int | None = None) -> int:
+    async def take_in(
+        self,
+        content: str,
+        location: str | None = None,
+        *,
+        parent: int | None = None,
+        said: Mapping[str, Json] = NOTHING,
+    ) -> int:
         """As intake does it: a copy of known content is published at once. Gives the document's id."""
         self.names[hash_of(content)] = content
         item = Submission(
@@ -44,7 +53,7 @@ class Library:
             source_platform="folder",
             source_location=location,
             content_hash=hash_of(content),
-            metadata={"at": location},
+            metadata={"at": location, **said},
             parent_id=parent,
         )
         async with self.database.transaction() as connection:
@@ -53,7 +62,7 @@ class Library:
                 await connection.execute("select holdfast.publish_document($1)", made.document_id)
         return made.document_id
 
-    async def finish(self, document_id: int) -> None:
+    async def finish(self, document_id: int, *, found_out: Mapping[str, Json] | None = None) -> None:
         """Carry the document through its last phase, as a worker does."""
         if document_id not in self.claimed:
             attempts = await self.scenario.claim("publish", 1000)
@@ -63,7 +72,7 @@ class Library:
         async def switch(connection: Connection) -> None:
             await connection.execute("select holdfast.publish_document($1)", document_id)
 
-        await insist(lambda: self._settle(attempt, Done(save=switch)))
+        await insist(lambda: self._settle(attempt, Done(save=switch, metadata=found_out)))
 
     async def _settle(self, attempt: Attempt, done: Done) -> None:
         async with self.database.transaction() as connection:

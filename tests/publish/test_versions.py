@@ -80,6 +80,32 @@ async def test_content_that_is_still_current_elsewhere_moves_there(library: Libr
     assert (gone["source_location"], gone["superseded_by"]) == ("a.txt", newer)
 
 
+async def test_what_phases_found_out_stays_with_content_that_moves(library: Library) -> None:
+    original = await library.take_in("apples", "a.txt", said={"team": "a", "case": 17})
+    await library.finish(original, found_out={"extracted": {"pages": 3}, "mood": "calm"})
+    await library.take_in("apples", "b.txt", said={"team": "b", "mood": "said, not found"})
+    await library.add("pears", "a.txt")
+    assert (await library.document(original))["metadata"] == {
+        "at": "b.txt",
+        "team": "b",
+        "extracted": {"pages": 3},
+        "mood": "calm",
+    }
+
+
+async def test_what_was_said_before_is_merged_when_the_same_content_comes_back(library: Library) -> None:
+    original = await library.take_in("apples", "a.txt", said={"team": "a", "year": 1})
+    await library.finish(original, found_out={"extracted": {"pages": 3}})
+    await library.take_in("pears", "a.txt")
+    await library.take_in("apples", "a.txt", said={"year": 2})
+    assert (await library.document(original))["metadata"] == {
+        "at": "a.txt",
+        "team": "a",
+        "year": 2,
+        "extracted": {"pages": 3},
+    }
+
+
 async def test_content_that_moved_is_replaced_where_it_stands_now(library: Library) -> None:
     await library.add("apples", "a.txt")
     await library.take_in("apples", "b.txt")

@@ -94,7 +94,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 begin
     if jsonb_path_exists(p_items, '$[*].metadata') then
         update document d
-        set metadata = d.metadata || m.metadata
+        set metadata = d.metadata || m.metadata,
+            found_out = d.found_out || array(select jsonb_object_keys(m.metadata) except select unnest(d.found_out))
         from (
             -- Several jobs of one document may end together.
             select j.document_id, jsonb_object_agg(e.key, e.value) as metadata

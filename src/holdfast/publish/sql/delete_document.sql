@@ -102,7 +102,7 @@ begin
     -- That something happened may still be told, in which words not.
     update notice set body = body - array['source_name', 'error'] where document_id = any (p_doomed);
     update document
-    set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}',
+    set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}', found_out = '{}',
         last_failure = null, deleted_at = coalesce(deleted_at, clock())
     where id = any (p_doomed);
     perform forget_words(p_doomed);

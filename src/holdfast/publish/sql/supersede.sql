@@ -59,13 +59,19 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     select superseded_by from above where superseded_at is not null order by height limit 1
 $$;
 
--- Exchanges where two documents come from, and which version of it they are. Their content, jobs and keys stay with them.
-create or replace function holdfast.swap_places(p_one bigint, p_other bigint) returns void
+-- Exchanges where a document and its copy come from, and which version of it they are. Their content, jobs and keys stay with
+-- them, and what phases found out about the content; what was said of a place stays with the place. If it is one place, the
+-- document keeps what was said of it before, and what was said of the copy is merged into that.
+create or replace function holdfast.swap_places(p_document bigint, p_copy bigint) returns void
 language sql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     update document d
     set source_name = o.source_name, source_platform = o.source_platform, source_location = o.source_location,
-        metadata = o.metadata, parent_id = o.parent_id, version = coalesce(o.version, o.id)
+        metadata = case when d.id = p_document and d.source_platform = o.source_platform and d.source_location = o.source_location
+                        then d.metadata else '{}' end
+                   || (o.metadata - o.found_out)
+                   || (select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(d.metadata) where key = any (d.found_out)),
+        parent_id = o.parent_id, version = coalesce(o.version, o.id)
     from document o
-    where (d.id, o.id) in ((p_one, p_other), (p_other, p_one))
+    where (d.id, o.id) in ((p_document, p_copy), (p_copy, p_document))
 $$;
