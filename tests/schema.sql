@@ -1007,6 +1007,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
 -- function measure_takeover() returns void, with its owner's rights
 -- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_worker
+-- function merge_metadata(p_organisation text, p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function name_words(p_name text) returns tsvector, callable by holdfast_api, holdfast_readonly
 -- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
 -- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)

@@ -284,6 +284,19 @@ def test_a_file_for_which_the_disk_has_no_room_is_named_and_the_others_are_carri
     assert (again.code, again.json["taken_in"]) == (0, {"unchanged": 2, "created": 1})
 
 
+def test_metadata_of_an_unchanged_file_is_merged_and_finds_it(desk: CommandLine) -> None:
+    (desk.directory / "gate.md").write_text(GATE)
+    desk.succeed("ingest", "gate.md", "--meta", "team=a")
+
+    told = desk.succeed("ingest", "gate.md", "--meta", "year=2")
+    silent = desk.succeed("ingest", "gate.md", "--meta", "year=2", "--json")
+
+    assert "taken in   1 unchanged\nmetadata   merged into 1 document known already\n" in told.out
+    assert silent.json["metadata_merged"] == 0
+    found = desk.succeed("search", "gate", "--meta", "team=a", "--meta", "year=2", "--json").json["hits"]
+    assert [hit["source_name"] for hit in found] == ["gate.md"]
+
+
 def test_what_of_a_folder_is_left_out_is_counted(desk: CommandLine) -> None:
     folder = desk.directory / "inbox"
     folder.mkdir()

@@ -81,6 +81,49 @@ async def test_changed_file_is_a_new_version_and_the_others_are_left_alone(
     assert results(await take_in(intake, Files(folder))) == [("a.txt", "unchanged"), ("b.txt", "unchanged")]
 
 
+async def test_what_is_said_of_an_unchanged_file_is_merged_and_nothing_runs(
+    database: Database, intake: Intake, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "library", a="one", b="two")
+    await take_in(intake, Files(folder), metadata={"team": "a", "year": 1})
+    await database.execute(
+        "update holdfast.document set metadata = metadata || '{\"pages\": 3}', found_out = '{pages}'"
+    )
+    again = await take_in(intake, Files(folder / "a.txt"), metadata={"year": 2, "pages": "said"})
+    repeated = await take_in(intake, Files(folder), metadata={"year": 2})
+    said = [row["metadata"] for row in await documents(database)]
+    assert [(one.result, one.metadata_merged) for one in again] == [(Result.UNCHANGED, True)]
+    assert [one.metadata_merged for one in repeated] == [False, True]
+    assert said == [{"team": "a", "year": 2, "pages": 3}] * 2
+    assert await database.fetchval("select count(*) from holdfast.pipeline_job") == 2
+
+
+async def test_what_is_said_of_an_unchanged_archive_is_said_of_its_members(
+    database: Database, intake: Intake, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "library", box="one", member="two", stranger="three")
+    box, member, _ = await take_in(intake, Files(folder))
+    await database.execute(
+        "update holdfast.document set parent_id = $1 where id = $2", box.document_id, member.document_id
+    )
+    await take_in(intake, Files(folder / "box.txt"), metadata={"team": "a"})
+    assert [row["metadata"] for row in await documents(database)] == [{"team": "a"}, {"team": "a"}, {}]
+
+
+async def test_a_call_repeated_under_its_key_says_nothing_anew(
+    database: Database, intake: Intake, tmp_path: Path
+) -> None:
+    at = f"file://{tmp_path}/a.txt"
+
+    async def send(key: str | None, year: int) -> bool:
+        found = Found(name="a.txt", platform="file", location=at, content=io.BytesIO(b"one"), key=key)
+        (taken,) = await take_in(intake, [found], metadata={"year": year})
+        return taken.metadata_merged
+
+    assert [await send("k", 1), await send(None, 2), await send("k", 1)] == [False, True, False]
+    assert [row["metadata"] for row in await documents(database)] == [{"year": 2}]
+
+
 async def test_same_content_elsewhere_is_a_duplicate_and_recognised_there_too(
     database: Database, intake: Intake, tmp_path: Path
 ) -> None:

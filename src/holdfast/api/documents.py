@@ -198,7 +198,12 @@ class _Answer:
 async def _answer(call: Call, organisation: str, taken: Taken) -> _Answer:
     """What became of it; under a key that came before, what was answered then, or Refused if another document came."""
     assert taken.document_id is not None
-    now = Accepted(document_id=taken.document_id, job_id=taken.job_id, result=taken.result)
+    now = Accepted(
+        document_id=taken.document_id,
+        job_id=taken.job_id,
+        result=taken.result,
+        metadata_merged=taken.metadata_merged,
+    )
     key = taken.found.key
     earlier = await call.app.earlier(organisation, key) if key is not None else None
     if earlier is None or (earlier.document_id == taken.document_id and taken.result in FIRST_RESULTS):

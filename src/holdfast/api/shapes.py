@@ -170,11 +170,15 @@ class Document(Shape):
 
 
 class Accepted(Shape):
-    """A document that was taken in. `result`: created, existing, duplicate, unchanged or permanent_failure."""
+    """A document that was taken in. `result`: created, existing, duplicate, unchanged or permanent_failure.
+
+    `metadata_merged`: it was known, and this time its metadata changed.
+    """
 
     document_id: int
     job_id: int | None
     result: str = Field(examples=["created"])
+    metadata_merged: bool = False
 
 
 class Removed(Shape):

@@ -215,6 +215,7 @@ async def _summary(app: "App", intaken: Intaken, *, waited: bool, interrupted: b
     document_ids = [job["document_id"] for job in family]
     return {
         "taken_in": Counter(taken.result for taken in intaken.taken),
+        "metadata_merged": sum(taken.metadata_merged for taken in intaken.taken),
         "left_out": intaken.passed_over,
         "refused": intaken.refused,
         "failed_before": await _explained(

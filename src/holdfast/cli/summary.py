@@ -63,6 +63,8 @@ def _head(summary: dict[str, Any]) -> "Iterator[RenderableType]":
     taken = [f"{number(amount)} {RESULTS[result]}" for result, amount in summary["taken_in"].items()]
     states = [f"{number(amount)} {state}" for state, amount in summary["states"].items()]
     yield _field("taken in", ", ".join(taken) or "nothing")
+    if summary["metadata_merged"]:
+        yield _field("metadata", f"merged into {plural(summary['metadata_merged'], 'document')} known already")
     if any(summary["left_out"].values()):
         yield _field("left out", ", ".join(_left_out(**summary["left_out"])))
     yield _field("documents", ", ".join(states) or "nothing to do")

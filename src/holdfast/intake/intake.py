@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -43,7 +43,8 @@ class Taken:
     """A document and what became of it.
 
     `state` is the job's where the document was known already, so that one which failed before can be pointed out;
-    `reason` says why nothing was taken; `content_hash` is of what came, where that was read.
+    `reason` says why nothing was taken; `content_hash` is of what came, where that was read. `metadata_merged` says
+    that the document was known and this time something new was said of it.
     """
 
     found: Found
@@ -53,6 +54,7 @@ class Taken:
     state: str | None = None
     reason: str | None = None
     content_hash: str | None = None
+    metadata_merged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,9 @@ class Intake:
         """Take in what a source finds, in its order, and say of each what became of it.
 
         Document, job, queue entry and artifact pointer are one transaction, shared by a batch. To repeat it after any
-        interruption is safe: what arrived is unchanged then, and bytes stored for nothing are swept away. What cannot
-        be read, is too large or finds no room is told and passed over; other trouble of store or database ends it with
-        their error.
+        interruption is safe: what arrived is unchanged then, and bytes stored for nothing are swept away. What is said
+        of a document that stands there already is merged into its metadata, and no phase runs. What cannot be read, is
+        too large or finds no room is told and passed over; other trouble of store or database ends it with their error.
         """
         order = _Order(organisation, metadata or {}, priority)
         batches = _batches(found)
@@ -104,7 +106,26 @@ class Intake:
         prepared = await asyncio.gather(*(self._prepare(found, standing, order, turns) for found in batch))
         ready = [item for item in prepared if isinstance(item, _Ready)]
         submitted = iter(await self._submit(ready))
-        return [_taken(item, next(submitted)) if isinstance(item, _Ready) else item for item in prepared]
+        merged = await self._merge_metadata([item for item in prepared if isinstance(item, Taken)], order)
+        return [
+            _taken(item, next(submitted))
+            if isinstance(item, _Ready)
+            else replace(item, metadata_merged=item.document_id in merged)
+            for item in prepared
+        ]
+
+    async def _merge_metadata(self, known: Sequence[Taken], order: "_Order") -> set[int | None]:
+        said = [
+            {"document_id": one.document_id, "metadata": metadata, "idempotency_key": one.found.key}
+            for one in known
+            if one.document_id is not None and (metadata := order.said(one.found))
+        ]
+        if not said:
+            return set()
+        rows = await self._database.fetch(
+            "select holdfast.merge_metadata($1, $2::text::jsonb) as id", order.organisation, dump(said).decode()
+        )
+        return {row["id"] for row in rows}
 
     async def _prepare(
         self, found: Found, standings: Mapping[Location, Standing], order: "_Order", turns: asyncio.Semaphore
@@ -153,6 +174,9 @@ class _Order:
     metadata: Mapping[str, Json]
     priority: int
 
+    def said(self, found: Found) -> dict[str, Json]:
+        return {**found.metadata, **self.metadata}
+
     def submission(self, found: Found, input: Json, *, content_hash: str | None = None) -> Submission:
         return Submission(
             organisation=self.organisation,
@@ -160,7 +184,7 @@ class _Order:
             source_platform=found.platform,
             source_location=found.location,
             content_hash=content_hash,
-            metadata={**found.metadata, **self.metadata},
+            metadata=self.said(found),
             idempotency_key=found.key,
             priority=self.priority,
             input=input,
