@@ -7,7 +7,7 @@ import tomllib
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -182,6 +182,12 @@ class Settings(BaseSettings):
     def artifacts_url(self) -> str:
         """Where artifacts are stored: in the home folder unless another place is named."""
         return self.storage_url or (self.home / "artifacts").as_uri()
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """Where Holdfast keeps its own files: never documents."""
+        store = urlsplit(self.artifacts_url)
+        return (self.home, Path(unquote(store.path))) if store.scheme == "file" else (self.home,)
 
     @model_validator(mode="after")
     def _names_a_model(self) -> "Settings":

@@ -306,7 +306,12 @@ def test_what_of_a_folder_is_left_out_is_counted(desk: CommandLine) -> None:
     os.mkfifo(folder / "pipe")
 
     assert "taken in   nothing\nleft out   3 hidden, 1 link, 1 special file\n" in desk.succeed("ingest", "inbox").out
-    assert desk.succeed("ingest", "inbox", "--json").json["left_out"] == {"hidden": 3, "links": 1, "special": 1}
+    assert desk.succeed("ingest", "inbox", "--json").json["left_out"] == {
+        "hidden": 3,
+        "links": 1,
+        "special": 1,
+        "own": 0,
+    }
     (desk.directory / "gate.md").write_text(GATE)
     assert "left out" not in desk.succeed("ingest", "gate.md").out
 
@@ -323,6 +328,22 @@ def test_what_a_hold_without_end_keeps_is_named_and_not_waited_for(desk: Command
 
     assert [row["next"] for row in waiting] == [f"waits for hold {hold} (new disks) until someone releases it"]
     assert [job["state"] for job in desk.succeed("jobs", "--org", "default", "--json").json["jobs"]] == ["done"]
+
+
+def test_the_home_and_the_store_within_a_folder_are_left_out(desk: CommandLine) -> None:
+    library = desk.directory / "library"
+    for name in ("state", "kept files"):
+        (library / name).mkdir(parents=True)
+        (library / name / "server.log").write_text("ready")
+    (library / "gate.md").write_text(GATE)
+    own = desk.with_settings(
+        HOLDFAST_HOME=str(library / "state"), HOLDFAST_STORAGE_URL=(library / "kept files").as_uri()
+    )
+
+    first, again = own.succeed("ingest", "library"), own.succeed("ingest", "library", "--json").json
+
+    assert "taken in   1 new or changed\nleft out   2 folders of Holdfast's own\n" in first.out
+    assert (again["taken_in"], again["left_out"]["own"]) == ({"unchanged": 1}, 2)
 
 
 def test_without_waiting_documents_are_left_to_workers_elsewhere(desk: CommandLine) -> None:

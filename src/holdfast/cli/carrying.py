@@ -65,6 +65,7 @@ class Intaken:
             "hidden": sum(left.hidden for left in self.left_out),
             "links": sum(left.links for left in self.left_out),
             "special": sum(left.special for left in self.left_out),
+            "own": sum(left.own for left in self.left_out),
         }
 
     @property
@@ -182,10 +183,10 @@ async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Pict
             picture.taken_in(len(intaken.taken))
 
     # Asked for now: one that is away later is a folder all the same.
-    folders = request.folders
-    await take(request.found(intaken.left_out))
+    folders, own = request.folders, app.settings.own_folders
+    await take(request.found(intaken.left_out, own=own))
     if request.watch:
-        async for changed in changes(folders):
+        async for changed in changes(folders, own=own):
             await take(changed)
 
 

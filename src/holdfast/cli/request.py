@@ -1,7 +1,7 @@
 """What `holdfast ingest` is asked to take in."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,14 +49,14 @@ class Request:
         """The folders among the sources."""
         return tuple(Path(source) for source in self.sources if not is_link(source) and Path(source).is_dir())
 
-    def found(self, left_out: list[LeftOut]) -> Iterator[Found]:
-        """Everything the sources hold now, in order; what of them is passed over is noted."""
+    def found(self, left_out: list[LeftOut], *, own: Sequence[Path]) -> Iterator[Found]:
+        """Everything the sources hold now, in order; what of them is passed over, as our `own` folders, is noted."""
         for source in self.sources:
             if is_link(source):
                 yield linked(source)
             elif source == STDIN:
                 yield piped(sys.stdin.buffer, name=self.name or "")
             else:
-                files = Files(Path(source))
+                files = Files(Path(source), own=own)
                 yield from files
                 left_out.append(files.left_out)

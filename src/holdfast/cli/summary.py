@@ -77,13 +77,15 @@ def _head(summary: dict[str, Any]) -> "Iterator[RenderableType]":
     yield _field("took", f"{duration(summary['seconds'])}, {money(cost)}")
 
 
-def _left_out(*, hidden: int, links: int, special: int) -> "Iterator[str]":
+def _left_out(*, hidden: int, links: int, special: int, own: int) -> "Iterator[str]":
     if hidden:
         yield f"{number(hidden)} hidden"
     if links:
         yield plural(links, "link")
     if special:
         yield plural(special, "special file")
+    if own:
+        yield f"{plural(own, 'folder')} of Holdfast's own"
 
 
 def _failure(row: dict[str, Any]) -> tuple[str, list[str]]:

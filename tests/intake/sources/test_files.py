@@ -66,6 +66,14 @@ def test_links_that_lead_out_are_left_out_and_counted(tmp_path: Path) -> None:
     assert files.left_out.links == 4
 
 
+def test_folders_of_our_own_are_left_out_and_counted_however_they_are_written(tmp_path: Path) -> None:
+    library = make(tmp_path / "library", "a.txt", "b/state/server.log", "b/c.txt")
+    (tmp_path / "way").symlink_to(library)
+    files = Files(library, own=(tmp_path / "way" / "b" / "state", tmp_path / "elsewhere"))
+    assert paths(files) == [str(library / "a.txt"), str(library / "b" / "c.txt")]
+    assert files.left_out.own == 1
+
+
 def test_pipes_and_sockets_are_left_out_and_counted(tmp_path: Path) -> None:
     make(tmp_path, "a.txt")
     os.mkfifo(tmp_path / "pipe")

@@ -66,6 +66,16 @@ async def test_watching_yields_what_is_there_and_then_what_changes(tmp_path: Pat
         await watching.aclose()
 
 
+async def test_folders_of_our_own_are_not_watched(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "server.log").write_text("ready")
+    (tmp_path / "a.txt").write_text("one")
+    async with asyncio.timeout(20):
+        watching = changes([tmp_path], own=[tmp_path / "state"], every_seconds=0.01, quiet_seconds=0.02)
+        assert [found.name for found in await anext(watching)] == ["a.txt"]
+        await watching.aclose()
+
+
 async def test_folder_that_is_away_for_a_moment_is_watched_when_it_is_back(tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "share", tmp_path / "elsewhere"
     folder.mkdir()

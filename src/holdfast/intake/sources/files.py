@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,18 +20,21 @@ class LeftOut:
     hidden: int = 0
     links: int = 0
     special: int = 0
+    own: int = 0
     unreadable: list[str] = field(default_factory=list)
 
 
 class Files:
     """A file, or all files of a folder and the folders in it, in the same order each time.
 
-    Hidden files, links and whatever is neither file nor folder are left out of a folder; one that is named itself is
-    taken. A link is followed only as the path that was named, so nothing outside that folder is ever read. What
-    cannot be read is noted and passed over. The location is the file's own, however it was reached.
+    Hidden files, links, whatever is neither file nor folder, and the folders in `own`, where Holdfast has its database
+    and what it stores, are left out of a folder; one that is named itself is taken. A link is followed only as the path
+    that was named, so nothing outside that folder is ever read. What cannot be read is noted and passed over. The
+    location is the file's own, however it was reached.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, own: Sequence[Path] = ()) -> None:
+        self._own = frozenset(folder.resolve() for folder in own)
         try:
             self._root = path.resolve(strict=True)
             self._is_folder = self._root.is_dir()
@@ -82,6 +85,9 @@ class Files:
         if stat.S_ISLNK(mode):
             # One that leads to a file of this folder leads to what is found under its own name anyway.
             self.left_out.links += not self._leads_inside(Path(entry.path))
+            return False
+        if Path(entry.path) in self._own:
+            self.left_out.own += 1
             return False
         taken = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
         self.left_out.special += not taken

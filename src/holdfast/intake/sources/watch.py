@@ -44,7 +44,7 @@ class Quiet:
 
 
 async def changes(
-    paths: Sequence[Path], *, every_seconds: float = 1.0, quiet_seconds: float = 1.0
+    paths: Sequence[Path], *, own: Sequence[Path] = (), every_seconds: float = 1.0, quiet_seconds: float = 1.0
 ) -> AsyncIterator[list[Found]]:
     """Yield what is there, then whatever appears or changes, until cancelled; each time all that settled together.
 
@@ -54,7 +54,7 @@ async def changes(
     """
     quiet = Quiet(quiet_seconds)
     while True:
-        found = await asyncio.to_thread(_look, paths)
+        found = await asyncio.to_thread(_look, paths, own)
         stamps = {path: stamp for path, (_, stamp) in found.items()}
         settled = quiet.settled(stamps, at_seconds=time.monotonic())
         if settled:
@@ -62,10 +62,10 @@ async def changes(
         await asyncio.sleep(every_seconds)
 
 
-def _look(paths: Sequence[Path]) -> dict[Path, tuple[Found, Stamp]]:
+def _look(paths: Sequence[Path], own: Sequence[Path]) -> dict[Path, tuple[Found, Stamp]]:
     found: dict[Path, tuple[Found, Stamp]] = {}
     for path in paths:
-        for item in _files(path):
+        for item in _files(path, own):
             if isinstance(item.content, Path):
                 try:
                     status = item.content.stat()
@@ -75,8 +75,8 @@ def _look(paths: Sequence[Path]) -> dict[Path, tuple[Found, Stamp]]:
     return found
 
 
-def _files(path: Path) -> Iterable[Found]:
+def _files(path: Path, own: Sequence[Path]) -> Iterable[Found]:
     try:
-        return Files(path)
+        return Files(path, own=own)
     except NotFound:
         return ()
