@@ -71,6 +71,38 @@ def test_a_wrong_call_exits_2_and_says_why(history: CommandLine, call: str) -> N
     assert "Traceback" not in result.err
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ingest /dev/null",
+        "search gate",
+        "mcp",
+        "jobs",
+        "retry --state failed",
+        "hold --pipeline reports",
+        "budget set enrichment 5",
+        "reindex",
+        "submit reports",
+        "keys create press",
+        "webhooks add https://example.org/hook",
+        "stories entities",
+        "takeover --check",
+    ],
+)
+def test_an_empty_organisation_is_refused_everywhere(history: CommandLine, call: str) -> None:
+    result = history.run(*call.split(), "--org", "")
+
+    assert (result.code, result.out) == (2, "")
+    assert "the organisation is empty: name one" in result.err
+
+
+def test_an_organisation_too_long_to_be_kept_is_refused_in_words(history: CommandLine) -> None:
+    result = history.run("ingest", "/dev/null", "--org", "x" * 300)
+
+    assert result.code == 2
+    assert "an organisation has at most 255 characters, not 300: shorten it" in result.err
+
+
 def test_a_wrong_call_is_explained_in_json_where_json_was_asked_for(history: CommandLine) -> None:
     result = history.run("show", "999", "--json")
 

@@ -15,7 +15,7 @@ from holdfast.db.connection import Database
 from holdfast.engine.control import Control
 from holdfast.engine.selection import Selection
 from holdfast.engine.worker import Worker
-from holdfast.errors import NotFound, StorageUnavailable
+from holdfast.errors import InvalidInput, NotFound, StorageUnavailable
 from holdfast.intake.found import Found
 from holdfast.intake.intake import Intake, Result, Taken
 from holdfast.intake.sources.files import Files
@@ -164,6 +164,16 @@ async def test_old_version_that_is_finished_late_is_not_what_stands_there(
     await take_in(intake, Files(folder))
     await database.execute("select holdfast.publish_document($1)", old.document_id)
     assert results(await take_in(intake, Files(folder))) == [("a.txt", "unchanged")]
+
+
+@pytest.mark.parametrize("organisation", ["", "x" * 300])
+async def test_what_is_no_organisation_is_refused_before_anything_is_stored(
+    intake: Intake, tmp_path: Path, organisation: str
+) -> None:
+    folder = write(tmp_path / "library", a="one")
+    with pytest.raises(InvalidInput, match="organisation"):
+        await take_in(intake, Files(folder), organisation)
+    assert list((tmp_path / "store").iterdir()) == []
 
 
 async def test_same_content_of_another_organisation_is_its_own(intake: Intake, tmp_path: Path) -> None:

@@ -152,6 +152,11 @@ async def test_other_organisations_passages_are_never_found(library: Library, by
     assert await texts(by_words, "walrus") == ["walrus of ours"]
 
 
+async def test_empty_organisation_is_refused(by_words: Search) -> None:
+    with pytest.raises(InvalidInput, match="the organisation is empty"):
+        await by_words.find("heron", organisation="")
+
+
 async def test_organisation_with_most_passages_does_not_find_anothers(
     library: Library, by_words: Search, database: Database
 ) -> None:

@@ -36,7 +36,7 @@ class Call:
         """Whose documents are meant. A key of one organisation means that one; another is not there."""
         own = self.caller.organisation
         if own is None:
-            return named or self.app.settings.organisation
+            return self.app.settings.organisation if named is None else named
         if named not in (None, own):
             raise Refused(404, "not_found", f'there is no organisation "{named}" for this key')
         return own

@@ -8,7 +8,7 @@ import typer
 from holdfast.cli.columns import Column, count, dollars, plain
 from holdfast.cli.examples import epilog
 from holdfast.cli.formats import money, text, when
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer, print_table
 from holdfast.cli.running import actor, reported, run
 from holdfast.errors import InvalidInput
@@ -17,7 +17,9 @@ budget = typer.Typer(rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The budget, as phases name it.")]
 Amount = Annotated[str, typer.Argument(metavar="USD", help="Dollars a day, 0 or more.")]
-Organisation = Annotated[str | None, typer.Option("--org", help="Only for this organisation; else for all others.")]
+Organisation = Annotated[
+    str | None, typer.Option("--org", callback=an_organisation, help="Only for this organisation; else for all others.")
+]
 TimeZone = Annotated[str | None, typer.Option("--time-zone", help="Where its day begins, like Europe/Zurich.")]
 
 

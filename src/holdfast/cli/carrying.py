@@ -173,7 +173,7 @@ async def _take_in_and_watch(app: "App", request: Request, intaken: Intaken, pic
 
 async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Picture) -> None:
     intake = app.intake(request.pipeline)
-    organisation = request.organisation or app.settings.organisation
+    organisation = app.settings.organisation if request.organisation is None else request.organisation
 
     async def take(found: Iterable[Found]) -> None:
         async for taken in intake.take_in(

@@ -8,13 +8,13 @@ import typer
 
 from holdfast.cli.columns import Column, Row, count, identity, plain
 from holdfast.cli.formats import plural, text, when
-from holdfast.cli.options import Json, Reason
+from holdfast.cli.options import Json, Reason, an_organisation
 from holdfast.cli.output import answer, print_table
 from holdfast.cli.running import actor, reported, run
 from holdfast.errors import InvalidInput
 
 Provider = Annotated[str | None, typer.Option("--provider", help="Phases that use this provider.")]
-Organisation = Annotated[str | None, typer.Option("--org", help="Jobs of this organisation.")]
+Organisation = Annotated[str | None, typer.Option("--org", callback=an_organisation, help="Jobs of this organisation.")]
 Pipeline = Annotated[str | None, typer.Option("--pipeline", help="Jobs of this pipeline.")]
 Phase = Annotated[str | None, typer.Option("--phase", help="Jobs in this phase.")]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="ISO 8601 with zone: 2026-11-15T18:00Z.")]

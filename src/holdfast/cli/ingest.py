@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer
 from holdfast.cli.running import INTERRUPTED, WORK_FAILED, finish, reported
 
@@ -17,7 +17,10 @@ Sources = Annotated[
     list[str], typer.Argument(metavar="SOURCE...", help="Files, folders, http(s) links, or - for standard input.")
 ]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="The organisation they belong to; default: HOLDFAST_ORGANISATION.")
+    str | None,
+    typer.Option(
+        "--org", callback=an_organisation, help="The organisation they belong to; default: HOLDFAST_ORGANISATION."
+    ),
 ]
 PipelineName = Annotated[str, typer.Option("--pipeline", help="The pipeline that carries them.")]
 Name = Annotated[str | None, typer.Option("--name", help="What to call standard input, as in report.pdf.")]

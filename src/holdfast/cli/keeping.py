@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli.formats import money, number, plural
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer, emit
 from holdfast.cli.progress import progress
 from holdfast.cli.running import actor, reported, run
@@ -23,7 +23,8 @@ Model = Annotated[
     str | None, typer.Option("--model", help="light, openai, or an embedder's full name; default: the configured one.")
 ]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="Embed only this organisation's passages, and do not switch.")
+    str | None,
+    typer.Option("--org", callback=an_organisation, help="Embed only this organisation's passages, and do not switch."),
 ]
 Prune = Annotated[bool, typer.Option("--prune", help="Remove the vectors of all other models after the switch.")]
 # Of one, and of many.

@@ -17,7 +17,13 @@ keys = typer.Typer(help="Keys that let products call the API.", no_args_is_help=
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the audit log calls it.")]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="The only organisation it sees; default: all of them.", show_default=False)
+    str | None,
+    typer.Option(
+        "--org",
+        callback=options.an_organisation,
+        help="The only organisation it sees; default: all of them.",
+        show_default=False,
+    ),
 ]
 ScopeName = Annotated[str, typer.Option("--scope", help="read, write (and read), or admin (and everything).")]
 Number = Annotated[int, typer.Argument(metavar="KEY", help="The number that `keys list` shows.")]

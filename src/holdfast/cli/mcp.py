@@ -5,11 +5,17 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.options import an_organisation
 from holdfast.cli.running import finish
 
 Organisation = Annotated[
     str | None,
-    typer.Option("--org", help="The only organisation it sees; default: HOLDFAST_ORGANISATION.", show_default=False),
+    typer.Option(
+        "--org",
+        callback=an_organisation,
+        help="The only organisation it sees; default: HOLDFAST_ORGANISATION.",
+        show_default=False,
+    ),
 ]
 
 
@@ -32,6 +38,6 @@ def mcp(org: Organisation = None) -> None:
 
         settings = load_settings()
         async with open_app(settings) as app:
-            await build(app, org or settings.organisation).run_stdio_async()
+            await build(app, settings.organisation if org is None else org).run_stdio_async()
 
     finish(work)

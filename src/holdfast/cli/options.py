@@ -4,6 +4,20 @@ from typing import Annotated
 
 import typer
 
+
+def an_organisation(name: str | None) -> str | None:
+    """Refuse what no organisation is called, as an unset variable of a shell."""
+    if name is None:
+        return None
+    from holdfast.engine.organisation import checked_organisation
+    from holdfast.errors import InvalidInput
+
+    try:
+        return checked_organisation(name)
+    except InvalidInput as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, help="At most this many.")]
 Days = Annotated[int, typer.Option("--days", min=1, help="Look back this many days.")]
@@ -20,7 +34,7 @@ PhaseName = Annotated[str | None, typer.Option("--phase", help="Only this phase.
 InPhase = Annotated[str | None, typer.Option("--in-phase", help="Only jobs that stand in this phase.")]
 Component = Annotated[str | None, typer.Option("--component", help="Only failures of this component.")]
 CategoryName = Annotated[str | None, typer.Option("--category", help="Only failures of this category.")]
-Organisation = Annotated[str | None, typer.Option("--org", help="Only this organisation.")]
+Organisation = Annotated[str | None, typer.Option("--org", callback=an_organisation, help="Only this organisation.")]
 Platform = Annotated[str | None, typer.Option("--platform", help="Only documents from this source platform.")]
 Retryable = Annotated[
     bool | None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer
 from holdfast.cli.running import reported, run
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["fused", "words", "vectors"]
 Question = Annotated[list[str], typer.Argument(metavar="QUESTION...", help="What you want to know.")]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="Whose documents to search; default: HOLDFAST_ORGANISATION.")
+    str | None,
+    typer.Option("--org", callback=an_organisation, help="Whose documents to search; default: HOLDFAST_ORGANISATION."),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="At most this many passages.")]
 By = Annotated[Mode, typer.Option("--by", help="fused (words and meaning), words or vectors.")]
@@ -54,7 +55,7 @@ def search(
         metadata = metadata_of(meta or ()) or None
 
     async def find(app: "App") -> dict[str, Any]:
-        organisation = org or app.settings.organisation
+        organisation = app.settings.organisation if org is None else org
         found = await app.search.find(
             " ".join(question),
             organisation=organisation,

@@ -7,7 +7,7 @@ import typer
 from holdfast.cli.columns import count, plain
 from holdfast.cli.examples import epilog
 from holdfast.cli.formats import moment, text
-from holdfast.cli.options import Json, Limit
+from holdfast.cli.options import Json, Limit, an_organisation
 from holdfast.cli.output import answer, emit, print_table
 from holdfast.cli.running import run
 
@@ -19,7 +19,10 @@ stories = typer.Typer(help="What a language model told of articles.", no_args_is
 
 DocumentId = Annotated[int, typer.Argument(metavar="DOCUMENT", help="The article, by its document's id.")]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="Whose stories; default: HOLDFAST_ORGANISATION.", show_default=False)
+    str | None,
+    typer.Option(
+        "--org", callback=an_organisation, help="Whose stories; default: HOLDFAST_ORGANISATION.", show_default=False
+    ),
 ]
 
 COLUMNS = (plain("ENTITY", "name", flexible=True), count("STORIES", "stories"), count("MENTIONS", "mentions"))
@@ -50,7 +53,7 @@ def entities(org: Organisation = None, limit: Limit = 20, as_json: Json = False)
     from dataclasses import asdict
 
     async def ask(app: "App") -> "list[EntityCount]":
-        return await app.story_entities(org or app.settings.organisation, limit=limit)
+        return await app.story_entities(app.settings.organisation if org is None else org, limit=limit)
 
     rows = [asdict(one) for one in run(ask, as_json=as_json)]
     empty = "no story speaks of anything yet: holdfast ingest ARTICLE --pipeline stories"

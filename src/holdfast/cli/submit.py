@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer
 from holdfast.cli.progress import progress
 from holdfast.cli.running import WORK_FAILED, reported, run
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from holdfast.engine.queue import Submission, Submitted
 
 PipelineArgument = Annotated[str, typer.Argument(metavar="PIPELINE", help="The pipeline to carry it through.")]
-OrganisationOption = Annotated[str | None, typer.Option("--org", help="The organisation it belongs to.")]
+OrganisationOption = Annotated[
+    str | None, typer.Option("--org", callback=an_organisation, help="The organisation it belongs to.")
+]
 Name = Annotated[str, typer.Option("--name", help="What its source calls it.")]
 PlatformOption = Annotated[str, typer.Option("--platform", help="Where it comes from: upload, s3, gdrive …")]
 Location = Annotated[str | None, typer.Option("--location", help="Where its source lives: a path or URL.")]

@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli.columns import Row, count, plain
 from holdfast.cli.formats import number, plural
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer, emit, print_table
 from holdfast.cli.progress import progress
 from holdfast.cli.running import INTERRUPTED, WORK_FAILED, actor, complain, reported, run
@@ -32,7 +32,10 @@ Columns = Annotated[
 ]
 PipelineName = Annotated[str, typer.Option("--pipeline", help="Into which pipeline.")]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="Whose rows are that name none; default: HOLDFAST_ORGANISATION.")
+    str | None,
+    typer.Option(
+        "--org", callback=an_organisation, help="Whose rows are that name none; default: HOLDFAST_ORGANISATION."
+    ),
 ]
 Share = Annotated[
     int | None,
@@ -96,7 +99,7 @@ def takeover(
 
         plan = Plan(
             pipeline=pipeline,
-            organisation=org or app.settings.organisation,
+            organisation=app.settings.organisation if org is None else org,
             table=table,
             columns=chosen_columns(columns or []),
             share=share,

@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli.columns import Column, Row, count, identity, plain, since
 from holdfast.cli.formats import text
-from holdfast.cli.options import Json, Limit
+from holdfast.cli.options import Json, Limit, an_organisation
 from holdfast.cli.output import answer, print_table
 from holdfast.cli.running import WORK_FAILED, actor, complain, run
 
@@ -21,7 +21,13 @@ Events = Annotated[
     list[str] | None, typer.Option("--event", help="Tell it of this only; repeat for several. Default: of everything.")
 ]
 Organisation = Annotated[
-    str | None, typer.Option("--org", help="Tell it of this organisation only; default: of all.", show_default=False)
+    str | None,
+    typer.Option(
+        "--org",
+        callback=an_organisation,
+        help="Tell it of this organisation only; default: of all.",
+        show_default=False,
+    ),
 ]
 Number = Annotated[int, typer.Argument(metavar="ID", help="The number that `webhooks list` shows.")]
 DeliveryNumber = Annotated[int, typer.Argument(metavar="DELIVERY", help="The number that `webhooks deliveries` shows.")]

@@ -12,6 +12,7 @@ from holdfast.artifacts.store import ArtifactStore
 from holdfast.artifacts.translation import STORAGE_FULL
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.attempt import Json
+from holdfast.engine.organisation import checked_organisation
 from holdfast.engine.queue import Submission, Submitted, submit
 from holdfast.engine.strict_json import dump
 from holdfast.errors import StorageUnavailable, TooLarge
@@ -92,7 +93,7 @@ class Intake:
         of a document that stands there already is merged into its metadata, and no phase runs. What cannot be read, is
         too large or finds no room is told and passed over; other trouble of store or database ends it with their error.
         """
-        order = _Order(organisation, metadata or {}, priority)
+        order = _Order(checked_organisation(organisation), metadata or {}, priority)
         batches = _batches(found)
         while batch := await asyncio.to_thread(next, batches, None):
             for taken in await self._take_batch(batch, order):

@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 
 from holdfast.db.connection import Database
+from holdfast.engine.organisation import checked_organisation
 from holdfast.errors import InvalidInput, NetworkTimeout, PhaseError
 from holdfast.providers.embedder import Embedder
 from holdfast.search.excerpt import Stretch, choose
@@ -49,6 +50,7 @@ class Search:
         """
         if mode not in _MODES or not 1 <= limit <= MOST_HITS:
             raise InvalidInput(f"search for 1 to {MOST_HITS} hits in mode {', '.join(_MODES)}, not {limit} in {mode!r}")
+        checked_organisation(organisation)
         asked = Question.read(question)
         filters = {
             "source_platform": source_platform,

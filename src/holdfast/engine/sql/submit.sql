@@ -24,6 +24,9 @@ begin
     if exists (select from jsonb_to_recordset(p_items) as i(organisation text) where not is_own(i.organisation)) then
         raise exception 'documents of another organisation are not yours to submit' using errcode = 'HF404';
     end if;
+    if exists (select from jsonb_to_recordset(p_items) as i(organisation text) where length(i.organisation) not between 1 and 255) then
+        raise exception 'an organisation has 1 to 255 characters: an item names one that is empty or longer' using errcode = 'HF400';
+    end if;
     v_count := jsonb_array_length(p_items);
     v_ids := array(select nextval(pg_get_serial_sequence('holdfast.document', 'id')) from generate_series(1, v_count));
     v_new := array(select insert_documents(p_items, v_ids, v_now));
