@@ -110,6 +110,25 @@ def test_a_wrong_call_is_explained_in_json_where_json_was_asked_for(history: Com
     assert json.loads(result.err) == {"error": {"code": "not_found", "message": "there is no job 999"}}
 
 
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("jobs --limit -1 --json", "'--limit'"),
+        ("jobs --nonsense --json", "--nonsense"),
+        ("nonsense --json", "'nonsense'"),
+        ("--nonsense jobs --json", "--nonsense"),
+        ("search --json", "QUESTION"),
+    ],
+)
+def test_a_call_that_cannot_be_read_is_explained_in_json_too(history: CommandLine, call: str, named: str) -> None:
+    result = history.run(*call.split())
+
+    assert (result.code, result.out) == (2, "")
+    error = json.loads(result.err)["error"]
+    assert error["code"] == "invalid_input"
+    assert named in error["message"]
+
+
 def test_deeply_nested_input_is_refused(holdfast: CommandLine) -> None:
     result = holdfast.run("submit", "reports", "--org", "acme", "--input", "[" * 5000 + "]" * 5000)
 

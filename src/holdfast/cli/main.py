@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
+from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ from holdfast.cli.keys import keys
 from holdfast.cli.looking import policies, queues, status, workers
 from holdfast.cli.mcp import mcp
 from holdfast.cli.readings import readings
+from holdfast.cli.running import CALL_WAS_WRONG, WORK_FAILED, complain
 from holdfast.cli.search import search
 from holdfast.cli.serve import serve
 from holdfast.cli.show import show
@@ -83,8 +85,23 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
 }
 
 
-class _InSections(TyperGroup):
-    """Lists the commands by what they are for."""
+# The library keeps the class of all wrong calls to itself.
+_WrongCall: Any = typer.BadParameter.__mro__[1]
+
+
+class _Commands(TyperGroup):
+    """Lists the commands by what they are for, and explains wrong calls in JSON where JSON was asked for."""
+
+    def main(self, *args: Any, **named: Any) -> Any:
+        if "--json" not in takewhile(lambda argument: argument != "--", sys.argv[1:]):
+            return super().main(*args, **named)
+        try:
+            sys.exit(super().main(*args, **{**named, "standalone_mode": False}))
+        except _WrongCall as error:
+            complain(error.format_message(), code="invalid_input", as_json=True)
+            sys.exit(CALL_WAS_WRONG)
+        except typer.Abort:
+            sys.exit(WORK_FAILED)
 
     # The library keeps the types of these two to itself.
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -107,7 +124,7 @@ Version = Annotated[
 
 cli = typer.Typer(
     name="holdfast",
-    cls=_InSections,
+    cls=_Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
