@@ -99,7 +99,7 @@ def test_names_cannot_command_a_terminal(holdfast: CommandLine) -> None:
     [
         ("status", "holdfast worker"),
         ("queues", "holdfast worker"),
-        ("jobs", "holdfast submit"),
+        ("jobs", "holdfast ingest"),
         ("workers", "holdfast worker"),
         ("budget", "holdfast budget set"),
         ("errors", "no errors in the last 7 days"),

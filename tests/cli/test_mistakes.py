@@ -18,6 +18,7 @@ WRONG_CALLS = {
     "jobs --status nonsense": 'there is no status "nonsense"',
     "jobs --pipeline nonsense": 'there is no pipeline "nonsense"',
     "jobs --phase nonsense": 'there is no phase "nonsense"',
+    "search gate --document 1 --document 2": "--document narrows the search to one document",
     "jobs --limit -1": "--limit",
     "jobs --cursor nonsense": "is no cursor",
     "jobs --meta nonsense": "key=value",

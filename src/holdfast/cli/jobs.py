@@ -22,7 +22,7 @@ Words = Annotated[
 ]
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on after the page that ended with this.")]
 
-EMPTY = "no job matches; documents are taken in with: holdfast submit"
+EMPTY = "no job matches; documents are taken in with: holdfast ingest"
 
 
 def jobs(

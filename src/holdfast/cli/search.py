@@ -9,6 +9,7 @@ import typer
 from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer
 from holdfast.cli.running import reported, run
+from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
     from holdfast.app import App
@@ -24,7 +25,7 @@ By = Annotated[Mode, typer.Option("--by", help="fused (words and meaning), words
 Platform = Annotated[str | None, typer.Option("--platform", help="Only documents from this source platform.")]
 Location = Annotated[str | None, typer.Option("--location", help="Only the source at this path, link or location.")]
 Name = Annotated[str | None, typer.Option("--name", help="Only sources of this name.")]
-Document = Annotated[int | None, typer.Option("--document", metavar="ID", help="Only this document.")]
+Documents = Annotated[list[int] | None, typer.Option("--document", metavar="ID", help="Only this document.")]
 Meta = Annotated[
     list[str] | None, typer.Option("--meta", metavar="KEY=VALUE", help="Only documents with this metadata.")
 ]
@@ -39,7 +40,7 @@ def search(
     platform: Platform = None,
     location: Location = None,
     name: Name = None,
-    document: Document = None,
+    document: Documents = None,
     meta: Meta = None,
     graph: Graph = False,
     as_json: Json = False,
@@ -53,6 +54,7 @@ def search(
         from holdfast.engine.metadata import metadata_of
 
         metadata = metadata_of(meta or ()) or None
+        one_document = _only(document or [])
 
     async def find(app: "App") -> dict[str, Any]:
         organisation = app.settings.organisation if org is None else org
@@ -65,13 +67,19 @@ def search(
             source_location=_recorded(location),
             source_name=name,
             metadata=metadata,
-            document_id=document,
+            document_id=one_document,
         )
         around = await app.neighbourhood(organisation, found.hits) if graph else []
         return {**found.to_json(), "graph": [asdict(spoken) for spoken in around]}
 
     found = run(find, as_json=as_json)
     _print(found, as_json=as_json)
+
+
+def _only(documents: list[int]) -> int | None:
+    if len(documents) > 1:
+        raise InvalidInput("--document narrows the search to one document: name one, or search for each")
+    return documents[0] if documents else None
 
 
 def _recorded(location: str | None) -> str | None:
