@@ -297,6 +297,7 @@ CREATE INDEX document_name ON holdfast.document USING gin (holdfast.name_words(s
 CREATE INDEX document_organisation ON holdfast.document USING btree (organisation, id);
 CREATE INDEX document_parent ON holdfast.document USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX document_platform ON holdfast.document USING btree (source_platform, id);
+CREATE INDEX document_replaced ON holdfast.document USING btree (organisation, source_platform, source_location) WHERE ((source_location IS NOT NULL) AND (superseded_at IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX document_unpurged ON holdfast.document USING btree (superseded_at, id) WHERE ((superseded_at IS NOT NULL) AND (purged_at IS NULL) AND (deleted_at IS NULL));
 CREATE TRIGGER refuse_foreign_parent BEFORE INSERT OR UPDATE OF parent_id, organisation ON holdfast.document FOR EACH ROW WHEN ((new.parent_id IS NOT NULL)) EXECUTE FUNCTION holdfast.refuse_foreign_parent();
 CREATE TRIGGER refuse_other_organisation BEFORE UPDATE OF organisation ON holdfast.document FOR EACH ROW WHEN ((new.organisation IS DISTINCT FROM old.organisation)) EXECUTE FUNCTION holdfast.refuse_other_organisation();
@@ -1131,6 +1132,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
 -- function replace_older(p_organisation text, p_platform text, p_location text) returns void
 -- function replaced_above(p_document bigint) returns bigint
+-- function replaced_by(p_documents bigint[]) returns bigint[]
 -- function requeue(p_jobs bigint[], p_now timestamp with time zone) returns void
 -- function requeue_stuck(p_stuck_for_minutes integer, p_pipeline text, p_phase text, p_actor text) returns SETOF bigint, with its owner's rights, callable by holdfast_api
 -- function reroute() returns bigint

@@ -271,6 +271,48 @@ async def test_copies_of_its_content_go_with_it(library: Library, store: Artifac
     assert (await library.document(copy))["source_name"] == "deleted"
 
 
+async def test_the_versions_it_replaced_go_with_it(library: Library, store: ArtifactStore) -> None:
+    kept = []
+    for content in ("apples", "pears", "plums"):
+        document = await library.add(content, "a.txt")
+        kept += (
+            await keep(library, store, document, original=content.encode(), text=b"text of " + content.encode())
+        ).values()
+    other = await library.add("quinces", "b.txt")
+    receipt = await delete(library, store, document)
+    rows = await library.database.fetch(
+        "select id, source_name, metadata from holdfast.document where deleted_at is not null"
+    )
+    assert (receipt.documents, receipt.artifacts, receipt.bytes) == (3, 6, sum(one.size for one in kept))
+    assert {(row["source_name"], str(row["metadata"])) for row in rows} == {("deleted", "{}")}
+    assert other not in {row["id"] for row in rows}
+
+
+async def test_a_newer_version_that_is_not_finished_goes_alone(library: Library, store: ArtifactStore) -> None:
+    await library.add("apples", "a.txt")
+    await library.add("pears", "a.txt")
+    newer = await library.take_in("plums", "a.txt")
+    assert (await delete(library, store, newer)).documents == 1
+    assert await library.answers() == [("pears", "a.txt")]
+
+
+async def test_a_replaced_version_goes_alone(library: Library, store: ArtifactStore) -> None:
+    oldest = await library.add("apples", "a.txt")
+    old = await library.add("pears", "a.txt")
+    await library.add("plums", "a.txt")
+    assert (await delete(library, store, old)).documents == 1
+    assert (await library.document(oldest))["deleted_at"] is None
+    assert await library.answers() == [("plums", "a.txt")]
+
+
+async def test_content_that_moved_outlives_the_place_it_came_from(library: Library, store: ArtifactStore) -> None:
+    await library.add("apples", "a.txt")
+    await library.take_in("apples", "b.txt")
+    newer = await library.add("pears", "a.txt")
+    assert (await delete(library, store, newer)).documents == 2
+    assert await library.answers() == [("apples", "b.txt")]
+
+
 async def test_a_copy_goes_alone(library: Library, store: ArtifactStore) -> None:
     await library.add("apples", "a.txt")
     copy = await library.take_in("apples", "b.txt")

@@ -54,8 +54,9 @@ CLEANED = {
 def delete(documents: Documents, yes: Yes = False, as_json: Json = False) -> None:
     """Remove documents and everything made from them, and print a receipt.
 
-    Text, chunks, vectors, contributions to the graph and stored files go for good, also those of the same content
-    under other names and of what was inside: members of archives, attachments. What was tried and what it cost stays.
+    Text, chunks, vectors, contributions to the graph and stored files go for good, also those of older versions,
+    of the same content under other names and of what was inside: members of archives, attachments. What was tried and
+    what it cost stays.
     """
     with reported(as_json=as_json):
         _confirm(documents, yes=yes)

@@ -35,7 +35,7 @@ class Receipt:
 
 
 async def delete_document(database: Database, store: ArtifactStore, document_id: int, *, actor: str) -> Receipt:
-    """Remove a document, the copies of its content and its parts for good. A second time raises NotFound.
+    """Remove a document, its older versions, the copies of its content and its parts for good. Twice: NotFound.
 
     One transaction; the objects follow it. Should the process die in between, retention removes them.
     """

@@ -6,4 +6,8 @@ set local role holdfast_owner;
 alter table holdfast.document add column found_out text[] not null default '{extracted,parsed}';
 alter table holdfast.document alter column found_out set default '{}';
 
+-- Who deletes a document deletes the versions it replaced.
+create index document_replaced on holdfast.document (organisation, source_platform, source_location)
+    where source_location is not null and superseded_at is not null and deleted_at is null;
+
 reset role;

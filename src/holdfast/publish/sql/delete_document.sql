@@ -1,4 +1,4 @@
--- Removes a document, the copies of its content and what came out of it: jobs are cancelled, everything derived and the error
+-- Removes a document, the copies of its content, the versions that these replaced and what came out of them: jobs are cancelled, everything derived and the error
 -- log's rows go, the documents' rows stay as empty tombstones. Attempts stay, without words: they hold money. Audited.
 -- What came out of it and stands elsewhere too, as part of another document, goes on answering there.
 -- Answers counts; "unused", the artifacts that nobody needs any more; "others_work", whether another job of that
@@ -20,6 +20,7 @@ begin
     v_doomed := array[p_document] || array(
         select id from document where duplicate_of = p_document and deleted_at is null order by id
     );
+    v_doomed := v_doomed || replaced_by(v_doomed);
     loop
         v_doomed := with_parts(v_doomed);
         v_live := array(
@@ -40,6 +41,24 @@ begin
         select from pipeline_job where state = 'working' and organisation = v_organisation
     ));
 end $$;
+
+-- The versions that documents replaced where they stand. None for a document that was replaced itself, or that came after a
+-- version which still answers there.
+create or replace function holdfast.replaced_by(p_documents bigint[]) returns bigint[]
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select coalesce(array_agg(distinct o.id order by o.id), '{}')
+    from document d
+    join document o on o.organisation = d.organisation and o.source_platform = d.source_platform
+                   and o.source_location = d.source_location and o.superseded_at is not null and o.deleted_at is null
+    where d.id = any (p_documents) and d.superseded_at is null and o.id <> all (p_documents)
+      and not exists (
+          select from document e
+          where e.organisation = d.organisation and e.source_platform = d.source_platform and e.source_location = d.source_location
+            and e.superseded_at is null and e.deleted_at is null and coalesce(e.version, e.id) < coalesce(d.version, d.id)
+            and e.id <> all (p_documents)
+      )
+$$;
 
 -- Documents together with all that came out of them. A part whose content stands elsewhere too takes its copy's place there,
 -- and the copy goes in its stead.
