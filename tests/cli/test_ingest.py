@@ -297,6 +297,17 @@ def test_metadata_of_an_unchanged_file_is_merged_and_finds_it(desk: CommandLine)
     assert [hit["source_name"] for hit in found] == ["gate.md"]
 
 
+def test_of_a_failed_version_that_was_corrected_nothing_is_asked(desk: CommandLine) -> None:
+    (desk.directory / "gate.md").write_text("")
+    assert desk.run("ingest", "gate.md").code == 1
+    (desk.directory / "gate.md").write_text(GATE)
+    desk.succeed("ingest", "gate.md")
+
+    (failed,) = desk.succeed("jobs", "--state", "failed", "--json").json["jobs"]
+
+    assert failed["next"] == "nothing: a newer version, document 2, is complete"
+
+
 def test_what_of_a_folder_is_left_out_is_counted(desk: CommandLine) -> None:
     folder = desk.directory / "inbox"
     folder.mkdir()

@@ -43,6 +43,35 @@ async def test_retry_by_id_queues_the_job_where_it_failed(scenario: Scenario, co
     assert (job["state"], job["phase"]) == ("queued", "extract")
 
 
+async def test_retry_by_filter_leaves_out_what_a_newer_version_replaced(scenario: Scenario, control: Control) -> None:
+    replaced, wanted = await _failed(scenario, 2)
+    await _replace(scenario, replaced)
+
+    groups = await control.preview(RETRY, Selection(state="failed"))
+    trial = await control.try_first(Selection(state="failed"))
+    everything = await control.retry(Selection(everything=True))
+    named = await control.retry(Selection(ids=(replaced,)))
+
+    assert sum(group.jobs for group in groups) == 1
+    assert trial.first_jobs == [wanted]
+    assert everything.counts == {}
+    assert named.counts == {"queued": 1}
+
+
+async def test_cancel_by_filter_meets_what_a_newer_version_replaced(scenario: Scenario, control: Control) -> None:
+    replaced, other = await _failed(scenario, 2)
+    await _replace(scenario, replaced)
+    assert (await control.cancel(Selection(state="failed"))).ids == {"cancelled": [replaced, other]}
+
+
+async def _replace(scenario: Scenario, job_id: int) -> None:
+    await scenario.database.execute(
+        "update holdfast.document d set superseded_at = holdfast.clock(), superseded_by = d.id"
+        " from holdfast.pipeline_job j where j.id = $1 and d.id = j.document_id",
+        job_id,
+    )
+
+
 async def test_every_act_is_on_record_with_its_actor_and_reason(scenario: Scenario, control: Control) -> None:
     (job_id,) = await _failed(scenario, 1)
     await control.retry(Selection(ids=(job_id,)), reason="fixed")

@@ -75,7 +75,7 @@ class Control:
         """What the act would meet now, largest group first. Changes nothing."""
         await self._require_known(selection.ids)
         groups = []
-        for filter_ in selection.filters(act.usual_states):
+        for filter_ in _filters(act, selection):
             rows = await self._database.fetch("select * from holdfast.preview_jobs($1::text::jsonb)", _json(filter_))
             groups += [Group(**row, would_change=row["state"] in act.states) for row in rows]
         return sorted(groups, key=lambda group: -group.jobs)
@@ -177,7 +177,7 @@ class Control:
             for batch in _cut(sorted(set(selection.ids))):
                 yield batch
             return
-        for filter_ in selection.filters(act.usual_states):
+        for filter_ in _filters(act, selection):
             page = await self._ids(filter_, limit=PAGE_JOBS)
             while page:
                 for batch in _cut(page):
@@ -199,6 +199,12 @@ class Control:
             "select holdfast.matching_jobs($1::text::jsonb, $2) as id", _json(filter_), limit
         )
         return [row["id"] for row in rows]
+
+
+def _filters(act: Act, selection: Selection) -> list[dict[str, object]]:
+    """What has a complete newer version is not run again for nothing, unless it is named itself."""
+    filters = selection.filters(act.usual_states)
+    return filters if act is CANCEL or selection.ids else [{**one, "replaced": False} for one in filters]
 
 
 def _cut(ids: Sequence[int]) -> Iterable[list[int]]:

@@ -1,6 +1,6 @@
 -- The jobs an operator's filter means, at most p_limit, oldest first. Keys: ids, state, status, pipeline, phase, component,
 -- category, organisation, platform, metadata and text (both as overview_jobs takes them), retryable, fingerprint,
--- stuck_for_minutes, and after: only ids above it, to go on where the last page ended. Planned for each call, so that keys
+-- stuck_for_minutes, replaced (whether a newer version of the document is complete), and after: only ids above it, to go on where the last page ended. Planned for each call, so that keys
 -- not given cost nothing. An unknown key or value is refused, never ignored.
 create or replace function holdfast.matching_jobs(p_filter jsonb, p_limit integer default null) returns setof bigint
 language plpgsql stable set search_path = holdfast, pg_temp set plan_cache_mode = force_custom_plan as $$
@@ -8,7 +8,7 @@ declare
     v_stranger text := (
         select key from jsonb_object_keys(p_filter) key
         where key not in ('ids', 'state', 'status', 'pipeline', 'phase', 'component', 'category', 'organisation', 'platform',
-                          'metadata', 'text', 'retryable', 'fingerprint', 'stuck_for_minutes', 'after') limit 1);
+                          'metadata', 'text', 'retryable', 'fingerprint', 'stuck_for_minutes', 'replaced', 'after') limit 1);
     -- An empty list of ids means no job, not every job.
     v_ids bigint[] := case when p_filter ? 'ids' then array(select value::bigint from jsonb_array_elements_text(p_filter -> 'ids')) end;
     v_state text := p_filter ->> 'state';
@@ -26,6 +26,7 @@ declare
     v_documents bigint[];
     v_retryable text := p_filter ->> 'retryable';
     v_fingerprint text := p_filter ->> 'fingerprint';
+    v_replaced boolean := p_filter ->> 'replaced';
     v_after bigint := p_filter ->> 'after';
     v_stuck_since timestamptz := clock() - make_interval(mins => (p_filter ->> 'stuck_for_minutes')::integer);
 begin
@@ -68,6 +69,8 @@ begin
           and (v_organisation is null or j.organisation = v_organisation)
           and (v_stuck_since is null or (j.state = 'working' and j.progress_at < v_stuck_since))
           and (v_platform is null or exists (select from document d where d.id = j.document_id and d.source_platform = v_platform))
+          and (v_replaced is null
+               or v_replaced = exists (select from document d where d.id = j.document_id and d.superseded_at is not null))
           and (v_documents is null or j.document_id = any (v_documents))
           and (v_metadata is null or exists (select from document d where d.id = j.document_id and d.metadata @> v_metadata))
           and (v_text is null or j.id = v_number or j.document_id = v_number

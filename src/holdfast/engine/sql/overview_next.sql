@@ -17,6 +17,7 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
             from phase p where p.pipeline = p_job.pipeline and p.name = p_job.phase))
         when 'failed' then case
             when p_job.ready_at is not null then format('retries %s at %s', p_job.phase, overview_moment(p_job.ready_at))
+            when overview_replaced(p_job) is not null then overview_replaced(p_job)
             when p_job.last_error ->> 'category' in (
                      'corrupt_input', 'encrypted', 'unsupported_format', 'too_large', 'unsafe_archive', 'empty_text')
                  and not coalesce(p_job.last_error -> 'details' @> '{"operator_mends": true}', false)
@@ -29,8 +30,9 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
                  else format('waits until %s: %s', overview_moment(p_job.ready_at), a.error ->> 'error') end
              from pipeline_phase a where a.id = p_job.retried_phase_id and a.outcome = 'released'),
             format('waits out its document''s cool-down until %s', overview_moment(p_job.ready_at)))
-        when 'deadletter' then format('an operator must retry it: patience with %s is used up',
-                                      coalesce(p_job.last_error ->> 'category', 'it'))
+        when 'deadletter' then coalesce(
+            overview_replaced(p_job),
+            format('an operator must retry it: patience with %s is used up', coalesce(p_job.last_error ->> 'category', 'it')))
         when 'cancelled' then 'nothing, unless an operator retries it'
         else case p_job.status
             when 'duplicate' then format('nothing: %s has the same content', coalesce(
@@ -56,6 +58,14 @@ language sql stable set search_path = holdfast, pg_temp as $$
     limit 1
 $$;
 
+-- That a newer version of a job's document is complete, in words, or null.
+create or replace function holdfast.overview_replaced(p_job holdfast.pipeline_job) returns text
+language sql stable set search_path = holdfast, pg_temp as $$
+    select format('nothing: a newer version, document %s, is complete', d.superseded_by)
+    from document d
+    where d.id = p_job.document_id and d.superseded_at is not null
+$$;
+
 create or replace function holdfast.overview_wait(p_hold holdfast.hold) returns text
 language sql stable set search_path = holdfast, pg_temp as $$
     select format('waits for hold %s (%s) %s', p_hold.id, p_hold.reason,
@@ -70,5 +80,5 @@ language sql immutable as $$ select to_char(p_moment at time zone 'UTC', 'YYYY-M
 
 grant execute on function
     holdfast.overview_next(holdfast.pipeline_job), holdfast.overview_hold_on(text, text, text),
-    holdfast.overview_wait(holdfast.hold), holdfast.overview_moment(timestamptz)
+    holdfast.overview_replaced(holdfast.pipeline_job), holdfast.overview_wait(holdfast.hold), holdfast.overview_moment(timestamptz)
 to holdfast_api, holdfast_readonly;

@@ -38,13 +38,15 @@ begin
     return v_trial;
 end $$;
 
--- The failed jobs that a trial's filter means, above an id, in the order of their ids. Asked state by state, because each has an
+-- The failed jobs that a trial's filter means, above an id, in the order of their ids; not those of replaced versions, unless named. Asked state by state, because each has an
 -- index of its own.
 create or replace function holdfast.trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns setof bigint
 language sql stable set search_path = holdfast, pg_temp as $$
     select m.id
     from unnest(case when p_filter ? 'state' then array[p_filter ->> 'state'] else array['failed', 'deadletter'] end) s(state)
-    cross join lateral matching_jobs(p_filter || jsonb_build_object('state', s.state, 'after', p_after), p_limit) m(id)
+    cross join lateral matching_jobs(
+        p_filter || jsonb_build_object('state', s.state, 'after', p_after)
+        || case when p_filter ? 'ids' then '{}' else '{"replaced": false}' end::jsonb, p_limit) m(id)
     order by m.id
     limit p_limit
 $$;
