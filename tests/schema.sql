@@ -916,6 +916,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function carried_rows(p_takeover bigint, p_keys text[]) returns TABLE(key text, reason text), with its owner's rights
 -- function charge_reindexed(p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
 -- function check_alerts(OUT opened integer, OUT closed integer) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function check_timeouts(OUT updated_count bigint, OUT updated_jobs bigint[]) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -971,6 +972,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function front(p_pipeline text) returns double precision
 -- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
+-- function give_back(p_takeover bigint, p_keys text[]) returns SETOF text, with its owner's rights
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
 -- function graph_lock(p_organisation text) returns bigint
 -- function has_keys() returns boolean, with its owner's rights, callable by holdfast_api
@@ -994,7 +996,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function known_cost(p_job holdfast.pipeline_job) returns numeric
--- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean), with its owner's rights
+-- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean), with its owner's rights
 -- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function left_rows(p_takeover bigint, p_limit integer) returns TABLE(key text, reason text), with its owner's rights
 -- function let_go(p_takeover bigint, p_documents bigint[]) returns void, with its owner's rights
@@ -1047,7 +1049,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_flow(p_seconds integer, p_bucket_seconds integer) returns TABLE(bucket_at timestamp with time zone, pipeline text, phase text, completed bigint, failed bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_has_cause(p_job holdfast.pipeline_job, p_fingerprint text) returns boolean, callable by holdfast_api, holdfast_readonly
 -- function overview_health() returns TABLE(healthy boolean, problems text[], queued bigint, working bigint, failed bigint, held bigint, deadletter bigint, stuck bigint, oldest_queued_seconds double precision, completed_last_hour bigint, failed_last_hour bigint, error_rate double precision, workers bigint, holds bigint), callable by holdfast_api, holdfast_readonly
--- function overview_held_by(p_job holdfast.pipeline_job) returns text, callable by holdfast_api, holdfast_readonly
+-- function overview_hold_on(p_pipeline text, p_phase text, p_organisation text) returns SETOF holdfast.hold, callable by holdfast_api, holdfast_readonly
 -- function overview_holds() returns TABLE(hold_id bigint, provider text, organisation text, pipeline text, phase text, budget text, until timestamp with time zone, reason text, needs_usd numeric, created_at timestamp with time zone, created_by text, parked_jobs bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_incidents(p_limit integer) returns TABLE(incident_id bigint, kind text, scope text, organisation text, opened_at timestamp with time zone, closed_at timestamp with time zone, message text, figures jsonb), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function overview_jobs(p_filter jsonb, p_limit integer, p_cursor text) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
@@ -1139,17 +1141,20 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reroute() returns bigint
 -- function reserve_budget(p_job_id bigint, p_token bigint, p_amount_usd numeric, OUT granted boolean, OUT budget text, OUT left_usd numeric, OUT resets_at timestamp with time zone) returns record, with its owner's rights, callable by holdfast_worker
 -- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function retries_of(p_job bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint
 -- function reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
 -- function revoke_key(p_key bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function rotate_secret(p_receiver bigint, p_secret text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
+-- function rows_beyond_share(p_takeover bigint) returns bigint, with its owner's rights
 -- function set_budget(p_name text, p_daily_limit_usd numeric, p_organisation text, p_time_zone text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function settings_of(p_run bigint, p_file text, p_stanza text, p_after integer[], p_limit integer) returns TABLE(file_number integer, stanza_number integer, line integer, source_path text, file text, stanza text, key text, value text), callable by holdfast_api, holdfast_readonly
 -- function settle(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, phase text), with its owner's rights, callable by holdfast_worker
 -- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
 -- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
+-- function staying_rows(p_takeover bigint) returns TABLE(key text, reason text), with its owner's rights
 -- function stop_worker(p_worker text) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_chunks(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_configs(p_job bigint, p_token bigint, p_rows jsonb) returns void, with its owner's rights, callable by holdfast_worker
@@ -1214,5 +1219,5 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function words_asked(p_organisation text, p_question jsonb, p_rare integer) returns TABLE(place bigint, configuration regconfig, word text, lexeme text, query tsquery, demand tsquery, within tsquery, passages double precision, expected double precision, is_rare boolean, is_rarest boolean)
 -- function words_configuration(p_language text) returns regconfig
 -- function words_to_highlight(p_question jsonb, p_configuration regconfig, p_words text[]) returns TABLE(word text, asked bigint), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
--- function worked_rows(p_takeover bigint) returns SETOF bigint, with its owner's rights
+-- function worked_rows(p_takeover bigint, p_keys text[]) returns SETOF bigint, with its owner's rights
 -- function write_embeddings(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
