@@ -1,6 +1,7 @@
 """`holdfast ingest`: whatever it is given is carried to the end, and what is not is named."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -14,6 +15,8 @@ import pytest
 import pytest_asyncio
 
 from holdfast.cli.picture import LEAVING
+from holdfast.db.connection import connect
+from holdfast.settings import Settings
 from tests.cli.conftest import SECONDS, STARTED, CommandLine, Result, common_desk
 from tests.cli.library import GATE, write_library
 from tests.conftest import Server
@@ -111,6 +114,22 @@ def test_what_an_earlier_call_left_is_finished_by_the_next(desk: CommandLine) ->
 
     assert (finished["taken_in"], finished["states"]) == ({"unchanged": 1}, {"done": 1})
     assert desk.succeed("ingest", "library/gate.md", "--json").json["states"] == {}
+
+
+async def test_what_failed_in_an_earlier_call_and_is_retried_is_finished_by_the_next(desk: CommandLine) -> None:
+    write_library(desk.directory / "library")
+    desk.succeed("ingest", "library/gate.md", "--no-wait")
+    async with connect(Settings(database_url=desk.settings["HOLDFAST_DATABASE_URL"])) as database:
+        await database.execute("select holdfast.register_worker('gone', 'test', 1)")
+        lanes = '[{"pipeline": "documents", "phase": "store", "limit": 1}]'
+        job, token = await database.fetchrow("select job_id, token from holdfast.claim('gone', $1::text::jsonb)", lanes)
+        failure = json.dumps([{"job_id": job, "token": token, "category": "network_timeout", "error": "cut off"}])
+        await database.execute("select holdfast.fail($1::text::jsonb)", failure)
+        await database.execute("update holdfast.pipeline_job set ready_at = now()")
+
+    finished = desk.succeed("ingest", "library/gate.md", "--json").json
+
+    assert (finished["taken_in"], finished["states"]) == ({"unchanged": 1}, {"done": 1})
 
 
 def test_copy_of_what_failed_is_named_as_failed(desk: CommandLine) -> None:

@@ -18,7 +18,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     ) d
     left join artifact a on a.organisation = p_organisation and a.hash = d.content_hash
     left join lateral (
-        select o.id, o.state
+        -- One that is retried by itself waits, as if it was held.
+        select o.id, case when o.state = 'failed' and o.ready_at is not null then 'held' else o.state end as state
         from jobs_of(coalesce(d.duplicate_of, d.id)) o
         where o.pipeline = p_pipeline
         order by o.id desc
