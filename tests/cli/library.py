@@ -1,6 +1,8 @@
-"""A folder of small documents for the command line to take in."""
+"""A folder of small documents for the command line to take in, and what became of them."""
 
 from pathlib import Path
+
+from tests.cli.conftest import CommandLine
 
 GATE = """# Lock keeper's notes
 
@@ -16,6 +18,8 @@ BREAD = """# Bakery
 
 Rye bread rests for twelve hours before it is baked. Anna Berg brings the flour on Mondays.
 """
+PAGE = b"<!doctype html><html><head><title>Ferry</title></head><body><p>The ferry leaves at noon.</p></body></html>"
+PHASES = ["store", "extract", "validate", "chunk", "embed", "graph_extract", "graph_add", "publish"]
 
 
 def write_library(folder: Path) -> Path:
@@ -29,3 +33,8 @@ def write_library(folder: Path) -> Path:
     (folder / "gate.md").write_text(GATE)
     (folder / "zero.txt").write_bytes(b"")
     return folder
+
+
+def states(desk: CommandLine) -> list[str]:
+    """The statuses of all jobs, sorted."""
+    return sorted(job["status"] for job in desk.succeed("jobs", "--json").json["jobs"])
