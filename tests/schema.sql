@@ -1085,6 +1085,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function parse_errors_of(p_run bigint, p_file text, p_limit integer) returns TABLE(source_path text, line integer, message text, text text), callable by holdfast_api, holdfast_readonly
 -- function passage_of(p_chunk holdfast.chunk) returns text
 -- function passages_of(p_document bigint, p_from integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, title text, place jsonb, text text, context text), callable by holdfast_api, holdfast_readonly
+-- function pays_itself(p_organisation text, p_budget text) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function phrase_patterns(p_question jsonb) returns text[]
 -- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
 -- function pick_suspect(p_pipeline text, p_phase text, p_worker text, p_holds bigint[]) returns bigint[]

@@ -71,7 +71,7 @@ def test_a_second_revocation_changes_nothing(holdfast: CommandLine) -> None:
     [
         (("create", "crm", "--scope", "everything"), 'there is no scope "everything": name one of read, write, admin'),
         (("create", ""), "a name of 1 to 100 characters"),
-        (("create", "crm", "--org", ""), "an organisation has a name of 1 to 255 characters"),
+        (("create", "crm", "--org", ""), "the organisation is empty"),
         (("revoke", "999"), "there is no key 999"),
         (("revoke", "99999999999999999999"), "out of int64 range"),
     ],

@@ -106,7 +106,8 @@ VERBS = (
     Statement(
         "retry", 'select * from holdfast.retry(array(select holdfast.matching_jobs(\'{"state": "failed"}\', 9)))'
     ),
-    Statement("try first", "select holdfast.try_first('{}')"),
+    # Of each job that may be tried its document is looked at: whether it was replaced.
+    Statement("try first", "select holdfast.try_first('{}')", share=0.2),
     Statement(
         "advance a trial",
         "select holdfast.advance_trials()",
@@ -115,7 +116,7 @@ VERBS = (
             "update holdfast.trial set state = 'passed'",
         ),
     ),
-    Statement("next of a trial", "select * from holdfast.trial_jobs('{}', 500000, 500)"),
+    Statement("next of a trial", "select * from holdfast.trial_jobs('{}', 500000, 500)", share=0.2),
     Statement("requeue stuck", "select holdfast.requeue_stuck(0)", first=(CLAIM,)),
     _matching('{"state": "failed"}'),
     _matching('{"state": "deadletter"}'),

@@ -1,7 +1,8 @@
 -- The jobs an operator's filter means, at most p_limit, oldest first. Keys: ids, state, status, pipeline, phase, component,
 -- category, organisation, platform, metadata and text (both as overview_jobs takes them), retryable, fingerprint,
--- stuck_for_minutes, replaced (whether a newer version of the document is complete), and after: only ids above it, to go on where the last page ended. Planned for each call, so that keys
--- not given cost nothing. An unknown key or value is refused, never ignored.
+-- stuck_for_minutes, replaced (whether a newer version of the document is complete), and after: only ids above it, to go on
+-- where the last page ended. Planned for each call, so that keys not given cost nothing. An unknown key or value is refused,
+-- never ignored.
 create or replace function holdfast.matching_jobs(p_filter jsonb, p_limit integer default null) returns setof bigint
 language plpgsql stable set search_path = holdfast, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
@@ -69,8 +70,9 @@ begin
           and (v_organisation is null or j.organisation = v_organisation)
           and (v_stuck_since is null or (j.state = 'working' and j.progress_at < v_stuck_since))
           and (v_platform is null or exists (select from document d where d.id = j.document_id and d.source_platform = v_platform))
+          -- Compared inside: outside, the planner would expect hardly any job to pass, and read them all.
           and (v_replaced is null
-               or v_replaced = exists (select from document d where d.id = j.document_id and d.superseded_at is not null))
+               or (select (d.superseded_at is not null) = v_replaced from document d where d.id = j.document_id))
           and (v_documents is null or j.document_id = any (v_documents))
           and (v_metadata is null or exists (select from document d where d.id = j.document_id and d.metadata @> v_metadata))
           and (v_text is null or j.id = v_number or j.document_id = v_number

@@ -51,9 +51,7 @@ language sql stable set search_path = holdfast, pg_temp as $$
                and (h.pipeline is null or h.pipeline = p.pipeline) and (h.phase is null or h.phase = p.name)
     where p.pipeline = p_pipeline and p.name = p_phase
       and h.drained_at is null and h.released_at is null and h.until > clock()
-      and (h.organisation = p_organisation
-           or h.organisation is null
-           and not exists (select from budget b where b.name = h.budget and b.organisation = p_organisation))
+      and (h.organisation = p_organisation or h.organisation is null and not pays_itself(p_organisation, h.budget))
     order by h.until desc
     limit 1
 $$;

@@ -38,8 +38,8 @@ begin
     return v_trial;
 end $$;
 
--- The failed jobs that a trial's filter means, above an id, in the order of their ids; not those of replaced versions, unless named. Asked state by state, because each has an
--- index of its own.
+-- The failed jobs that a trial's filter means, above an id, in the order of their ids; not those of replaced versions, unless
+-- named. Asked state by state, because each has an index of its own.
 create or replace function holdfast.trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns setof bigint
 language sql stable set search_path = holdfast, pg_temp as $$
     select m.id

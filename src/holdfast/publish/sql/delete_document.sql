@@ -1,5 +1,6 @@
--- Removes a document, the copies of its content, the versions that these replaced and what came out of them: jobs are cancelled, everything derived and the error
--- log's rows go, the documents' rows stay as empty tombstones. Attempts stay, without words: they hold money. Audited.
+-- Removes a document, the copies of its content, the versions that these replaced and what came out of them: jobs are
+-- cancelled, everything derived and the error log's rows go, the documents' rows stay as empty tombstones. Attempts stay,
+-- without words: they hold money. Audited.
 -- What came out of it and stands elsewhere too, as part of another document, goes on answering there.
 -- Answers counts; "unused", the artifacts that nobody needs any more; "others_work", whether another job of that
 -- organisation may be about to need one of them.
