@@ -31,6 +31,7 @@ READING = SEARCHING | {
     "needed_artifacts",
     "next_budget_day",
     "passages_of",
+    "pays_itself",
     "preview_jobs",
     "retries_of",
     "deliveries",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FAILED = ("failed", "deadletter")
 REFUSED = (Result.TOO_LARGE, Result.UNREADABLE, Result.WITHOUT_ROOM)
-UNDER_WAY = ("queued", "working", "held")
 LOOK_SECONDS = 0.3
 # Looking at a hundred thousand jobs takes its time; most of it belongs to the work.
 LOOK_SHARE = 0.1
@@ -71,7 +70,7 @@ class Intaken:
     @property
     def failed_before(self) -> list[dict[str, object]]:
         """Documents that have not changed since they failed."""
-        failed = [one for one in self.taken if one.result == Result.UNCHANGED and one.state in FAILED]
+        failed = [one for one in self.taken if _failed_before(one)]
         return [{"name": one.found.name, "job_id": one.job_id, "state": one.state} for one in failed]
 
     @property
@@ -81,9 +80,13 @@ class Intaken:
         return {one.document_id: one.found.name for one in same if one.document_id is not None}
 
 
+def _failed_before(taken: Taken) -> bool:
+    return taken.result == Result.UNCHANGED and taken.state in FAILED and not taken.under_way
+
+
 def _is_carried(taken: Taken) -> bool:
     if taken.result == Result.UNCHANGED:
-        return taken.state in UNDER_WAY
+        return taken.under_way
     return taken.result != Result.DUPLICATE
 
 
@@ -251,7 +254,7 @@ def _runs(pipeline: str, intaken: Intaken, failures: list[dict[str, Any]]) -> li
         return intaken.runs
     if pipeline not in (STORIES, READINGS):
         return []
-    before = {one.document_id for one in intaken.taken if one.result == Result.UNCHANGED and one.state in FAILED}
+    before = {one.document_id for one in intaken.taken if _failed_before(one)}
     without = {*intaken.duplicates, *before, *(job["document_id"] for job in failures)}
     return [row for row in intaken.runs if row["run"] not in without]
 

@@ -1,7 +1,7 @@
 """The isolated side of extraction: opens the untrusted file, and leaves its standard form in the scratch folder."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,9 +10,26 @@ from holdfast.extract.cut_off import warn_if_cut_off
 from holdfast.extract.headings import find_headings
 from holdfast.extract.reading import Progress, Reader, Reading, Source
 from holdfast.extract.routes import find_reader
+from holdfast.standard import Carried
 
 # Reading is most of the work; the rest is looking for headings.
 _READ_SHARE = 0.95
+
+
+def payload_of(
+    carried: Carried, path: Path, *, most_characters: int, languages: Sequence[str] = (), most_scanned_pages: int = 0
+) -> dict[str, Any]:
+    """What `extract` is told of a file that lies in the child's folder."""
+    return {
+        "path": str(path),
+        "folder": str(path.parent),
+        "name": carried.name,
+        "media_type": carried.media_type,
+        "charsets": [carried.charset] if carried.charset else [],
+        "most_characters": most_characters,
+        "languages": list(languages),
+        "most_scanned_pages": most_scanned_pages,
+    }
 
 
 def extract(payload: Mapping[str, Any], progress: Progress) -> dict[str, Any]:

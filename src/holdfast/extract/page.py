@@ -6,7 +6,7 @@ from holdfast.artifacts.store import ArtifactStore
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.isolated_children import Children
 from holdfast.errors import CorruptInput
-from holdfast.extract.child import extract
+from holdfast.extract.child import extract, payload_of
 from holdfast.extract.reading import TEXT_FILE
 from holdfast.standard import Carried
 
@@ -27,15 +27,7 @@ class PageWords:
         async with self._children.child(key=organisation) as child:
             await asyncio.to_thread(self._store.fetch, organisation, carried.original, child.desk / _INPUT_FILE)
             path = child.hand_in(_INPUT_FILE)
-            payload = {
-                "path": str(path),
-                "folder": str(path.parent),
-                "name": carried.name,
-                "media_type": carried.media_type,
-                "most_characters": _MOST_CHARACTERS,
-                "languages": [],
-                "most_scanned_pages": 0,
-            }
+            payload = payload_of(carried, path, most_characters=_MOST_CHARACTERS)
             match await child.run(extract, payload, wall_seconds=attempt.limit_seconds):
                 case {"title": str() | None as title}:
                     text = await asyncio.to_thread(child.take_out(TEXT_FILE).read_text)

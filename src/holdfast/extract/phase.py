@@ -16,7 +16,7 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.pipeline import Done
 from holdfast.errors import OPERATOR_MENDS, CorruptInput, TooLarge
-from holdfast.extract.child import extract
+from holdfast.extract.child import extract, payload_of
 from holdfast.extract.cut_off import warn_if_cut_off
 from holdfast.extract.members import (
     Sniff,
@@ -118,16 +118,13 @@ class Extract:
             return await asyncio.to_thread(self._keep, attempt, read, summary, members)
 
     def _payload(self, carried: Carried, path: Path) -> dict[str, Any]:
-        return {
-            "path": str(path),
-            "folder": str(path.parent),
-            "name": carried.name,
-            "media_type": carried.media_type,
-            "charsets": [carried.charset] if carried.charset else [],
-            "most_characters": self._limits.characters,
-            "languages": list(self._limits.languages),
-            "most_scanned_pages": self._limits.scanned_pages,
-        }
+        return payload_of(
+            carried,
+            path,
+            most_characters=self._limits.characters,
+            languages=self._limits.languages,
+            most_scanned_pages=self._limits.scanned_pages,
+        )
 
     async def _transcribed(self, attempt: Attempt, carried: Carried) -> _Extraction:
         transcriber = self._recordings.check_supported(carried)

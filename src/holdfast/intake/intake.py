@@ -43,9 +43,10 @@ class Result(StrEnum):
 class Taken:
     """A document and what became of it.
 
-    `state` is the job's where the document was known already, so that one which failed before can be pointed out;
-    `reason` says why nothing was taken; `content_hash` is of what came, where that was read. `metadata_merged` says
-    that the document was known and this time something new was said of it.
+    `state` is the job's where the document was known already, so that one which failed before can be pointed out, and
+    `under_way` whether that job goes on without anyone's help; `reason` says why nothing was taken; `content_hash` is
+    of what came, where that was read. `metadata_merged` says that the document was known and this time something new
+    was said of it.
     """
 
     found: Found
@@ -53,6 +54,7 @@ class Taken:
     document_id: int | None = None
     job_id: int | None = None
     state: str | None = None
+    under_way: bool = False
     reason: str | None = None
     content_hash: str | None = None
     metadata_merged: bool = False
@@ -257,5 +259,6 @@ def _known(found: Found, result: Result, standing: Standing) -> Taken:
         document_id=standing.document_id,
         job_id=standing.job_id,
         state=standing.state,
+        under_way=standing.is_under_way,
         content_hash=standing.content_hash,
     )

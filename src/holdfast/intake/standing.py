@@ -21,6 +21,7 @@ class Standing:
     size: int | None
     job_id: int | None
     state: str | None
+    retried: bool | None
 
     def holds(self, content_hash: str) -> bool:
         """Whether this content need not be taken in again: it is done, on its way or failed, but not called off."""
@@ -30,6 +31,11 @@ class Standing:
     def has_failed(self) -> bool:
         """Whether its job came to an end that someone will want to mend."""
         return self.state in ("failed", "deadletter")
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its job goes on without anyone's help."""
+        return self.state in ("queued", "working", "held") or bool(self.retried)
 
     @property
     def is_awaited(self) -> bool:
@@ -48,7 +54,7 @@ async def current_documents(
     standing: dict[Location, Standing] = {}
     for platform, names in locations.items():
         rows = await database.fetch(
-            "select location, document_id, content_hash, size, job_id, state"
+            "select location, document_id, content_hash, size, job_id, state, retried"
             " from holdfast.current_documents($1, $2, $3, $4)",
             organisation,
             platform,
