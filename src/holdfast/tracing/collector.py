@@ -5,11 +5,15 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.db.connection import Database
 from holdfast.engine import events
 from holdfast.extras import install
 from holdfast.tracing.ids import Ids
+
+if TYPE_CHECKING:
+    from holdfast.tracing.spans import Spans
 
 ADDRESSES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 GOODBYE_SECONDS = 3.0
@@ -21,14 +25,13 @@ async def traced(database: Database) -> AsyncIterator[None]:
 
     Without the extra `otel` nothing is sent either: `doubts` says so.
     """
-    if not is_wanted() or not is_installed():
+    spans_of = _spans_of() if is_wanted() else None
+    if spans_of is None:
         # Where it runs, someone may name a collector for all programs: that is no reason not to work.
         yield
         return
-    from holdfast.tracing.spans import Spans
-
     installed_at: datetime = await database.fetchval("select min(applied_at) from holdfast.migration")
-    spans = Spans(Ids(installed_at.isoformat()))
+    spans = spans_of(Ids(installed_at.isoformat()))
     try:
         with events.heard_by(spans):
             yield
@@ -44,18 +47,18 @@ def is_wanted() -> bool:
     return not is_off and any(os.environ.get(name) for name in ADDRESSES)
 
 
-def is_installed() -> bool:
-    """Whether the extra `otel` is there."""
-    try:
-        import holdfast.tracing.spans  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def doubts() -> list[str]:
     """What an operator should know: a collector is named, and nothing will reach it."""
-    if not is_wanted() or is_installed():
+    if not is_wanted() or _spans_of() is not None:
         return []
     named = next(name for name in ADDRESSES if os.environ.get(name))
     return [f"{named} names a collector, and no trace will reach it: run {install('otel')}"]
+
+
+def _spans_of() -> "type[Spans] | None":
+    """What makes spans, where the extra `otel` is installed."""
+    try:
+        from holdfast.tracing.spans import Spans
+    except ImportError:
+        return None
+    return Spans
