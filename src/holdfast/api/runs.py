@@ -77,8 +77,9 @@ async def status(
     if not jobs:
         where = "" if pipeline is None else f" in {pipeline}"
         raise NotFound(f"document {document_id} has no job{where}")
-    # The engine's counter begins anew with every phase.
-    newest, attempts = jobs[0] | {"retry_count": _retries(jobs[0]["attempts"])}, jobs[0]["attempts"]
+    # The engine's own counter begins anew with every phase.
+    retries = await call.app.database.fetchval("select holdfast.retries_of($1)", jobs[0]["job_id"])
+    newest, attempts = jobs[0] | {"retry_count": retries}, jobs[0]["attempts"]
     error = newest["last_error"] or {}
     return RunStatus.model_validate(
         {
@@ -95,12 +96,6 @@ async def status(
 
 def _operates(call: Call) -> bool:
     return call.caller.organisation is None and call.caller.scope.includes(Scope.ADMIN)
-
-
-def _retries(attempts: list[dict[str, Any]]) -> int:
-    """As `holdfast.retries_of` counts them."""
-    failed = {attempt["attempt_id"] for attempt in attempts if attempt["outcome"] in ("failed", "timeout")}
-    return sum(attempt["retries_attempt_id"] in failed for attempt in attempts)
 
 
 def _metrics(job: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
