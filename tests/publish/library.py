@@ -4,11 +4,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from holdfast.artifacts.artifact import Artifact
+from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.attempt import Attempt, Json
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Done
 from holdfast.engine.queue import Submission, submit
+from tests.artifacts.test_uses import use
 from tests.engine.scenario import Scenario, begin, plain
 
 PIPELINE = plain("publish")
@@ -18,6 +21,11 @@ SEARCHABLE = """
 select id, source_location, content_hash, parent_id from holdfast.document
 where searchable_at is not null and superseded_at is null and deleted_at is null
 order by id
+"""
+CHUNK = """
+insert into holdfast.chunk
+    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+select $1, n, 'acme', lpad(n::text, 24, '0'), n, n + 1, 'text', 'hash', 'simple', '' from generate_series(1, $2) as n
 """
 
 
@@ -99,3 +107,9 @@ class Library:
 
 async def open_library(database: Database) -> Library:
     return Library(await begin(database, PIPELINE))
+
+
+async def keep(library: Library, store: ArtifactStore, document: int, **kinds: bytes) -> dict[str, Artifact]:
+    kept = {kind: store.put_bytes("acme", data) for kind, data in kinds.items()}
+    await use(library.database, document, **kept)
+    return kept

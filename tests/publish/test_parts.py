@@ -2,13 +2,7 @@
 
 import pytest
 
-from holdfast.db.connection import Database
-from tests.publish.library import Library, open_library
-
-
-@pytest.fixture
-async def library(database: Database) -> Library:
-    return await open_library(database)
+from tests.publish.library import Library
 
 
 async def unpacked(library: Library, name: str, members: list[str]) -> tuple[int, list[int]]:

@@ -1,45 +1,18 @@
 """Deleting a document takes everything with it that was made of it, and says how much that was."""
 
 import asyncio
-from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
-from holdfast.db.connection import Database
 from holdfast.engine.pipeline import Done
 from holdfast.errors import Conflict, NetworkTimeout, NotFound
-from holdfast.publish.removal import Receipt, delete_document, purge_superseded
-from tests.artifacts.test_uses import use
+from holdfast.publish.removal import Receipt, delete_document
 from tests.conftest import Clock
 from tests.engine.scenario import until_someone_waits_for_a_lock
-from tests.publish.library import Library, open_library
-
-CHUNK = """
-insert into holdfast.chunk
-    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
-select $1, n, 'acme', lpad(n::text, 24, '0'), n, n + 1, 'text', 'hash', 'simple', '' from generate_series(1, $2) as n
-"""
-
-
-@pytest.fixture
-async def library(database: Database) -> Library:
-    return await open_library(database)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> ArtifactStore:
-    return ArtifactStore((tmp_path / "artifacts").as_uri())
-
-
-async def keep(library: Library, store: ArtifactStore, document: int, **kinds: bytes) -> dict[str, Artifact]:
-    kept = {kind: store.put_bytes("acme", data) for kind, data in kinds.items()}
-    await use(library.database, document, **kept)
-    return kept
+from tests.publish.library import CHUNK, Library, keep
 
 
 async def attempts_of(library: Library, document: int) -> list[dict[str, Any]]:
@@ -359,44 +332,3 @@ async def test_content_that_comes_again_while_it_is_deleted_is_new(library: Libr
     await library.finish(again)
     assert again != first
     assert await library.answers() == [("apples", "a.txt")]
-
-
-async def test_replaced_versions_are_purged_when_they_are_old(
-    library: Library, store: ArtifactStore, clock: Clock
-) -> None:
-    old = await library.add("apples", "a.txt")
-    await keep(library, store, old, original=b"apples")
-    await library.database.execute(CHUNK, old, 7)
-    new = await library.add("pears", "a.txt")
-    await keep(library, store, new, original=b"pears")
-    await library.database.execute(CHUNK, new, 5)
-    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
-    await clock.advance(days=31)
-    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt(documents=1, chunks=7)
-    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
-    assert await library.database.fetchval("select count(*) from holdfast.chunk") == 5
-    assert await library.database.fetchval("select array_agg(document_id) from holdfast.artifact_use") == [new]
-
-
-async def test_a_replaced_version_that_is_still_worked_on_is_not_purged(library: Library, clock: Clock) -> None:
-    old = await library.take_in("apples", "a.txt")
-    await library.database.execute(CHUNK, old, 7)
-    await library.add("pears", "a.txt")
-    await clock.advance(days=31)
-    assert await purge_superseded(library.database, older_than=timedelta(days=30)) == Receipt()
-    await library.finish(old)
-    assert (await purge_superseded(library.database, older_than=timedelta(days=30))).chunks == 7
-
-
-async def test_one_organisation_is_purged_at_a_time(library: Library) -> None:
-    newer = await library.add("pears")
-    await library.database.execute(
-        """
-        insert into holdfast.document (organisation, source_name, created_at, superseded_by, superseded_at)
-        select organisation, 'old', holdfast.clock(), $1, holdfast.clock() - interval '1 day' + n * interval '1 second'
-        from unnest('{acme,acme,other}'::text[]) with ordinality as o(organisation, n)
-        """,
-        newer,
-    )
-    purge = "select (holdfast.purge_superseded(holdfast.clock(), 100) ->> 'documents')::integer"
-    assert [await library.database.fetchval(purge) for _ in range(3)] == [2, 1, 0]

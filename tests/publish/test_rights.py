@@ -6,12 +6,7 @@ from holdfast.db.connection import Database
 from holdfast.errors import DatabaseUnusable
 from tests.artifacts.test_uses import ONE, items
 from tests.engine.test_roles import acting_as
-from tests.publish.library import Library, open_library
-
-
-@pytest.fixture
-async def library(database: Database) -> Library:
-    return await open_library(database)
+from tests.publish.library import Library
 
 
 async def test_worker_records_publishes_replaces_and_forgets(library: Library) -> None:

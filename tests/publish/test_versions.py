@@ -4,15 +4,10 @@ import asyncio
 
 import pytest
 
-from holdfast.db.connection import Database, connect
+from holdfast.db.connection import connect
 from holdfast.errors import NotFound
 from holdfast.settings import Settings
 from tests.publish.library import Library, open_library
-
-
-@pytest.fixture
-async def library(database: Database) -> Library:
-    return await open_library(database)
 
 
 async def test_a_finished_document_answers(library: Library) -> None:
