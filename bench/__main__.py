@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m bench [names…] [--quick] [--json]`. A miss is reported, never an exit code."""
+"""Runs the benchmarks: `python -m bench [names…] [--quick | --smoke] [--json]`. A miss is reported, no exit code."""
 
 import argparse
 import asyncio
@@ -29,7 +29,7 @@ from bench import (
 )
 from bench.figure import Figure
 from bench.place import Place, temporary_place
-from bench.scale import FULL, QUICK, Scale
+from bench.scale import FULL, QUICK, SMOKE, Scale
 
 BENCHMARKS: dict[str, Callable[[Place], Awaitable[list[Figure]]]] = {
     "throughput": throughput.measure,
@@ -54,7 +54,7 @@ def main() -> None:
     arguments = _arguments()
     progress = Console(stderr=True)
     progress.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}: trust the ratios, not the times")
-    figures = asyncio.run(_run(arguments.names or list(BENCHMARKS), QUICK if arguments.quick else FULL, progress))
+    figures = asyncio.run(_run(arguments.names or list(BENCHMARKS), arguments.scale, progress))
     if arguments.json:
         json.dump([figure.as_json() for figure in figures], sys.stdout, indent=2)
         print()
@@ -65,7 +65,10 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure speed, printed as ratios.")
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
-    parser.add_argument("--quick", action="store_true", help="smaller sizes: shows that it runs, proves little")
+    sizes = parser.add_mutually_exclusive_group()
+    for option, scale, shows in (("--quick", QUICK, "shows a trend"), ("--smoke", SMOKE, "shows only that it runs")):
+        text = f"smaller sizes: {shows}"
+        sizes.add_argument(option, dest="scale", action="store_const", const=scale, default=FULL, help=text)
     parser.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)

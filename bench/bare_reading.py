@@ -13,8 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from holdfast.extract.child import extract
+from holdfast.sandbox.platform import usable_cores
 
-CORES = len(os.sched_getaffinity(0))
+CORES = usable_cores()
 
 
 def main(folder: Path) -> float:
@@ -38,6 +39,7 @@ def read_one(path: Path, media_type: str) -> None:
         "folder": str(folder),
         "name": path.name,
         "media_type": media_type,
+        "charsets": [],
         "most_characters": 1 << 31,
         "languages": ["eng"],
         "most_scanned_pages": 500,

@@ -18,6 +18,7 @@ class Scale:
     isolated_calls: int
     files: int
     books: int
+    passages: int
     viewed_jobs: int
     configuration_files: int
 
@@ -34,6 +35,7 @@ FULL = Scale(
     isolated_calls=30,
     files=500,
     books=80,
+    passages=100_000,
     viewed_jobs=10_000,
     configuration_files=10_000,
 )
@@ -50,6 +52,25 @@ QUICK = Scale(
     isolated_calls=8,
     files=110,
     books=12,
+    passages=10_000,
     viewed_jobs=2_000,
     configuration_files=500,
+)
+
+# Every benchmark starts and ends; its figures mean nothing.
+SMOKE = Scale(
+    jobs=200,
+    rounds=1,
+    finished_jobs=1_000,
+    backlog_jobs=2_000,
+    claims=4,
+    submissions=8,
+    submitted_jobs=600,
+    idle_seconds=0.5,
+    isolated_calls=2,
+    files=11,
+    books=1,
+    passages=2_000,
+    viewed_jobs=200,
+    configuration_files=20,
 )

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import asyncpg
 
 ORGANISATION = "acme"
-PASSAGES = 100_000
-QUICK_PASSAGES = 10_000
 PASSAGES_PER_DOCUMENT = 20
 WORDS_PER_PASSAGE = 180
 VOCABULARY = 30_000
@@ -56,7 +54,7 @@ from (
 
 async def measure(place: Place) -> list[Figure]:
     """The median and the slowest of a hundred of each mode, the question's own embedding included."""
-    passages = PASSAGES if place.scale.rounds > 1 else QUICK_PASSAGES
+    passages = place.scale.passages
     async with place.database("searching") as dsn:
         async with connected(dsn) as connection:
             await fill(connection, passages)

@@ -10,7 +10,7 @@ from picture import PHASES, Watch
 from rich.console import Console
 from rich.table import Table
 from service import FIRST_SUMMARIES, FORBIDDEN, HOPELESS, RETRACTED, Service, running_service
-from world import WorkerProcess, holdfast, own_world, worker_processes
+from world import Failed, WorkerProcess, ending, holdfast, own_world, worker_processes
 
 from holdfast.app import App, open_app
 from holdfast.engine.queue import Submission, submit
@@ -89,16 +89,16 @@ def as_operator(console: Console, *arguments: str) -> int:
     return holdfast(*arguments)
 
 
-async def run(console: Console, service: Service) -> int:
-    """The story and its reckoning: 0 when everything that was promised holds."""
+async def run(console: Console, service: Service) -> None:
+    """The story and its reckoning. Raises Failed unless everything that was promised holds."""
     async with open_app(load_settings()) as app:
         with worker_processes("worker one", "worker two") as workers:
             async with Watch(app, console).drawing() as watch:
                 try:
                     await play(app, watch, workers, service)
                 except TimeoutError:
-                    console.print(f"[bold red]the story stopped[/]; {workers[1].name} said:\n{workers[1].last_words}")
-                    return 1
+                    console.print(f"{workers[1].name} said:\n{workers[1].last_words}", markup=False)
+                    raise Failed(f"the story stopped: see what {workers[1].name} said above") from None
         account = await Account.taken(app, service.calls)
         console.rule("one job's life", align="left")
         as_operator(console, "show", str(account.liveliest))
@@ -107,11 +107,13 @@ async def run(console: Console, service: Service) -> int:
         console.rule("the promise", align="left")
         promises = account.promises(len(submissions()))
         print_promises(console, promises)
-        healthy = as_operator(console, "doctor") == 0
-        return 0 if healthy and all(promise.holds for promise in promises) else 1
+        if as_operator(console, "doctor") != 0:
+            raise Failed("an invariant is broken: see what doctor says above")
+        if broken := [promise.text for promise in promises if not promise.holds]:
+            raise Failed(f"the promise is broken: {', '.join(broken)}")
 
 
-def main() -> int:
+def story() -> None:
     # Elsewhere than on a terminal nobody knows the width; these lines fit in 120.
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(
@@ -125,8 +127,8 @@ def main() -> int:
         "HOLDFAST_SWEEP_SECONDS": "0.5",
     }
     with running_service() as service, own_world(PRESS_URL=service.url, **settings):
-        return asyncio.run(run(console, service))
+        asyncio.run(run(console, service))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ending("examples/flaky.py", story))

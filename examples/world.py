@@ -1,14 +1,16 @@
 """Where the example happens: a home of its own, and worker processes in it that can be killed."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 HOLDFAST = Path(sys.executable).with_name("holdfast")
@@ -75,6 +77,35 @@ def worker_processes(*names: str) -> Iterator[list[WorkerProcess]]:
     finally:
         for worker in workers:
             worker.stop()
+
+
+class Failed(Exception):
+    """An example did not end as it should, and why."""
+
+
+def ending(example: str, story: Callable[[], None]) -> int:
+    """Play the story; gives back the exit code, and says in one line, the last, why it is not 0."""
+    try:
+        story()
+    except KeyboardInterrupt:
+        reason = "it was interrupted"
+    except Failed as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        return 0
+    sys.stdout.flush()
+    print(f"{example} failed: {' '.join(reason.split())}", file=sys.stderr)
+    return 1
+
+
+def asked(*arguments: str) -> dict[str, Any]:
+    """What a command answers as JSON. Raises Failed with its last words if it ends badly."""
+    done = subprocess.run([HOLDFAST, *arguments, "--json"], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"holdfast {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-500:]}")
+    return dict(json.loads(done.stdout))
 
 
 def holdfast(*arguments: str) -> int:

@@ -216,6 +216,7 @@ def _wide_archive(path: Path, files: int) -> None:
             archive.writestr(f"etc/{number}.conf", b"".join(b"[%d]\n" % n + line for n in range(10)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("server", ["embedded"], indirect=True)
 async def test_memory_of_the_worker_does_not_grow_either(desk: Desk, tmp_path: Path) -> None:
     peaks = []

@@ -46,6 +46,7 @@ async def test_sheets_are_tables_under_their_names(extracted: Extracting) -> Non
     assert document.summary["facts"] == {"sheets": 2}
 
 
+@pytest.mark.thorough
 async def test_million_cells_are_read_within_the_memory_of_a_child(extracted: Extracting) -> None:
     rows = [[number] * 20 for number in range(50_000)]
     told: list[float] = []

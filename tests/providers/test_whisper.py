@@ -1,5 +1,6 @@
 """Local transcription: long and hostile recordings, and a model that is the one that was published."""
 
+import struct
 import wave
 from pathlib import Path
 
@@ -35,6 +36,15 @@ async def test_silence_has_no_segments(tmp_path: Path) -> None:
     transcript = await transcribe(WhisperTranscriber(window_seconds=2), tmp_path / "silence.wav")
     assert transcript.segments == ()
     assert transcript.seconds == pytest.approx(3)
+
+
+async def test_tags_that_are_not_text_do_not_keep_a_recording_from_being_heard(tmp_path: Path) -> None:
+    tag = b"INFOINAM" + struct.pack("<I", 6) + b"caf\xe9\xff\0"
+    whole = SPEECH.read_bytes() + b"LIST" + struct.pack("<I", len(tag)) + tag
+    recording = tmp_path / "tagged.wav"
+    recording.write_bytes(b"RIFF" + struct.pack("<I", len(whole) - 8) + whole[8:])
+    transcript = await transcribe(WhisperTranscriber(), recording)
+    assert transcript.segments[0].text == SPOKEN[0]
 
 
 async def test_playlist_that_names_another_file_is_not_followed(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from tests.cli.conftest import CommandLine
 from tests.endpoint import with_database
 from tests.takeover.conftest import Installation
 
+pytestmark = pytest.mark.thorough
+
 # A text of a byte that begins no character.
 BROKEN = "convert_from('\\xe9'::bytea, 'SQL_ASCII')"
 

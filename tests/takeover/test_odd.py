@@ -19,6 +19,8 @@ from tests.cli.conftest import CommandLine
 from tests.endpoint import with_database, with_user
 from tests.takeover.conftest import Installation
 
+pytestmark = pytest.mark.thorough
+
 LEGACY = """
 create schema legacy;
 create table legacy."Old Jobs" (ref uuid primary key, stage varchar(40), whose text, "where is it" text, trouble text);

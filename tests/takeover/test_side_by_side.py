@@ -16,7 +16,7 @@ from holdfast.publish.removal import delete_document
 from tests.cli.conftest import CommandLine
 from tests.takeover.conftest import Installation
 
-pytestmark = pytest.mark.usefixtures("old")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("old")]
 
 
 def rows(count: int, status: str = "parsed", state: str = "queued") -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from tests.takeover.conftest import Installation
 from tests.takeover.expected import expected
 from tests.takeover.old_database import COMBINATIONS, EVERY_ROW, GUARD, filling, used_up
 
+pytestmark = pytest.mark.thorough
+
 ROWS = 100_000
 # A quarter of a minute and more for each way, several times as much where others work too.
 MOST_SECONDS = 600

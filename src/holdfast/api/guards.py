@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.api.door import Door
 from holdfast.api.problems import problem_answer
 from holdfast.errors import HoldfastError
+from holdfast.json_codec import TooDeep, check_depth
 
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 MOST_BODY_BYTES = 1 << 20
@@ -58,12 +59,38 @@ class SmallBodies:
             nonlocal came
             message = await receive()
             came += len(message.get("body", b""))
-            if came > MOST_BODY_BYTES:
-                raise HTTPException(413, f"the body has more than {MOST_BODY_BYTES:,} bytes: send less at once")
+            _check_size(came)
             return message
 
         is_upload = (scope.get("method"), scope.get("path")) == UPLOADS
         await self._inner(scope, receive if is_upload else receiving, send)
+
+
+class ShallowBodies:
+    """Refuses JSON that is nested deeper than any value may be, before anything reads it.
+
+    It is kept until it is complete, so no more of it than any body may have: also where files may be larger.
+    """
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        came = bytearray()
+
+        async def receiving() -> Message:
+            message = await receive()
+            came.extend(message.get("body", b""))
+            _check_size(len(came))
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                try:
+                    check_depth(came.decode(errors="replace"))
+                except TooDeep as error:
+                    raise HTTPException(422, f"the body is {error}") from None
+            return message
+
+        is_json = scope["type"] == "http" and _is_json(Headers(scope=scope).get("content-type", ""))
+        await self._inner(scope, receiving if is_json else receive, send)
 
 
 class SteadyBodies:
@@ -92,6 +119,17 @@ class SteadyBodies:
             return message
 
         await self._inner(scope, receiving if scope["type"] == "http" else receive, send)
+
+
+def _check_size(came: int) -> None:
+    if came > MOST_BODY_BYTES:
+        raise HTTPException(413, f"the body has more than {MOST_BODY_BYTES:,} bytes: send less at once")
+
+
+def _is_json(content_type: str) -> bool:
+    """By the media type alone: what follows it, such as the boundary of a form, may hold any word."""
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _is_foreign(headers: Headers) -> bool:

@@ -6,16 +6,21 @@ from contextlib import contextmanager
 
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
-from holdfast.errors import AuthenticationFailed, PhaseError, StorageUnavailable
+from holdfast.errors import AuthenticationFailed, PhaseError, StorageUnavailable, TooLarge
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 STORAGE_FULL = "STORAGE_FULL"
+# The library has no error of its own for it. Some services answer 413, others 400 with S3's name for it.
+TOO_LARGE = ("status code: 413", "<Code>EntityTooLarge</Code>")
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @contextmanager
 def our_errors(place: str) -> Iterator[None]:
-    """Raise ours for whatever the storage at `place` raises. All can be tried again: someone makes room or mends it."""
+    """Raise ours for whatever the storage at `place` raises.
+
+    All can be tried again, when someone has made room or fixed it, but for what is larger than the service takes.
+    """
     try:
         yield
     except OSError as error:
@@ -46,6 +51,11 @@ def _of_service(error: BaseError, place: str) -> PhaseError:
             f"{place} does not accept our credentials ({said}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and "
             "that they may read, write, list and delete there",
             error_code="STORAGE_REFUSED",
+        )
+    if any(sign in said for sign in TOO_LARGE):
+        return TooLarge(
+            f"{place} takes no object as large as this one ({said}): raise the limit of the bucket, or split the file",
+            error_code="STORAGE_TOO_LARGE",
         )
     return StorageUnavailable(
         f"{place} does not answer as it should ({said}): check that it is up and reachable",

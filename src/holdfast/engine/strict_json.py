@@ -1,10 +1,10 @@
 """JSON as PostgreSQL's jsonb accepts it: no NUL, no lone surrogate, no NaN, no infinity."""
 
-import json
 import math
 import re
 from typing import NoReturn
 
+from holdfast import json_codec
 from holdfast.errors import InvalidInput
 
 # An even number of backslashes before \u0000 means the escape is real and not the text "\u0000".
@@ -14,12 +14,12 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 def dump(value: object) -> bytes:
     """Return compact UTF-8 that any jsonb column accepts, or raise InvalidInput saying why it cannot be."""
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = json_codec.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         body = text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput("the value holds a lone surrogate: decode the text properly first") from error
-    except RecursionError as error:
-        raise InvalidInput("the value is nested too deeply or holds itself: flatten it") from error
+    except json_codec.TooDeep as error:
+        raise InvalidInput(f"the value is {error}") from error
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"the value is not plain JSON ({error}): use str, int, float, list, dict") from error
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
@@ -31,8 +31,8 @@ def load(body: bytes) -> object:
     """Return the value of `body`, or raise InvalidInput if it is not JSON that `dump` could have written."""
     try:
         text = body.decode()
-        value: object = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        value: object = json_codec.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except ValueError as error:
         raise InvalidInput(f"not JSON that can be stored: {error}") from error
     if "\\u" in text:
         # Only an escape can spell a NUL or a lone surrogate; they are rare enough to pay for a full check.

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast import json_codec
 from holdfast.engine.classify import Failure, classify, restore
 from holdfast.errors import CorruptInput
 
@@ -91,7 +92,7 @@ def _answer(ended: "subprocess.CompletedProcess[bytes]") -> list[RecognisedPage]
     if ended.returncode != 0:
         text = f"the picture broke its reader, which ended with {ended.returncode}: save it in another format"
         raise CorruptInput(text, error_code="CRASHED")
-    answer = json.loads(ended.stdout)
+    answer = json_codec.loads(ended.stdout)
     if "failure" in answer:
         raise restore(Failure.from_json(answer["failure"]))
     return [RecognisedPage(**page) for page in answer["pages"]]

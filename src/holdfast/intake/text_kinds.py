@@ -5,6 +5,8 @@ import json
 import re
 import unicodedata
 
+from holdfast import json_codec
+
 PLAIN = "text/plain"
 MARKDOWN = "text/markdown"
 CSV = "text/csv"
@@ -180,8 +182,8 @@ def _json_kind(text: str, extension: str) -> str | None:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
+        json_codec.loads(text)
+    except ValueError:
         return False
     return True
 
@@ -191,14 +193,12 @@ def _begins_json(text: str) -> bool:
     if not text.startswith(("{", "[")):
         return False
     try:
-        json.loads(text, strict=False)
+        json_codec.loads(text, strict=False)
     except json.JSONDecodeError as error:
         # A string that breaks off is reported where it begins.
         return error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated string")
-    except RecursionError:
-        return True
     except ValueError:
-        # A number of thousands of digits.
+        # Nested very deep, or a number of thousands of digits.
         return True
     return True
 

@@ -1,7 +1,6 @@
 """The one place that calls a provider's HTTP interface, and turns every failure of it into one of our categories."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -10,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from holdfast import json_codec
 from holdfast.engine.classify import classify, restore
 from holdfast.engine.redaction import REDACTED, clean_text
 from holdfast.errors import AnswerNotJson, AuthenticationFailed, Category, InvalidInput, PhaseError
@@ -128,8 +128,8 @@ class HttpApi:
 
     def _accept(self, response: "httpx2.Response", body: bytes, assumed_usd: Decimal) -> Mapping[str, Any]:
         try:
-            answer = json.loads(body)
-        except (ValueError, RecursionError) as error:
+            answer = json_codec.loads(body)
+        except ValueError as error:
             if not response.is_success:
                 raise _Refused(response.status_code, response.headers, {}) from error
             is_page = "json" not in response.headers.get("content-type", "")

@@ -132,7 +132,7 @@ class _Recording:
         import av
 
         try:
-            with av.open(self._path, metadata_errors="ignore", options=_OPTIONS) as container:
+            with av.open(self._path, options=_OPTIONS, **_bad_tags_ignored(av.__version__)) as container:
                 if not container.streams.audio:
                     text = "the recording has no sound track: there is nothing to transcribe"
                     raise EmptyText(text, error_code="NO_SOUND")
@@ -146,6 +146,11 @@ class _Recording:
         except av.FFmpegError as error:
             text = f"the recording cannot be decoded ({error.strerror}): save it again as WAV, MP3 or MP4"
             raise CorruptInput(text, error_code="UNREADABLE_RECORDING") from error
+
+
+def _bad_tags_ignored(version: str) -> dict[str, Any]:
+    """How PyAV is told to open a file whose tags are not UTF-8; from 19 on it always does, and takes no such word."""
+    return {"metadata_errors": "ignore"} if int(version.partition(".")[0]) < 19 else {}
 
 
 def _samples(frame: Any) -> "Sound":

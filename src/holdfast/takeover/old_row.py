@@ -1,6 +1,5 @@
 """A row of the old table, whatever is in it: every field is text or nothing until it proves to be more."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
+from holdfast import json_codec
 from holdfast.engine.attempt import Json
 from holdfast.engine.strict_json import load
 from holdfast.errors import InvalidInput
@@ -75,8 +75,8 @@ def parsed(written: str) -> Json:
         return cast(Json, load(written.encode()))
     except InvalidInput:
         try:
-            return _storable(json.loads(written, parse_constant=str, parse_float=_number_or_text))
-        except (ValueError, RecursionError):
+            return _storable(json_codec.loads(written, parse_constant=str, parse_float=_number_or_text))
+        except ValueError:
             return cleaned(written)
 
 

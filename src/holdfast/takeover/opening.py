@@ -17,7 +17,7 @@ async def opened_table(
     if url is None:
         yield await find_table(own, table, columns)
         return
-    there = settings.model_copy(update={"database_url": url, "pool_size": 1})
+    there = settings.model_copy(update={"database_url": url, "database_direct_url": None, "pool_size": 1})
     try:
         async with connect(there, oldest_server=OLDEST_SERVER) as database:
             yield await find_table(database, table, columns)

@@ -188,6 +188,7 @@ async def test_message_beyond_the_limit_is_refused() -> None:
         await measure_extraction(b"Subject: x\n\n", MAIL, size=100_000_001)
 
 
+@pytest.mark.thorough
 async def test_mailbox_of_too_many_messages_is_too_large_and_says_what_to_do(extracted: Extracting) -> None:
     with pytest.raises(TooLarge, match="more than 10,000 members, which is the limit: split it"):
         await extracted(

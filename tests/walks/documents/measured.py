@@ -47,7 +47,9 @@ class Watch:
 
 
 def _high_water_mb(pid: int) -> float:
-    """The most it ever had: between two looks nothing escapes."""
+    """The most it ever had: between two looks nothing escapes. Where the system does not say, what it has now."""
+    if not Path("/proc/self/status").exists():
+        return float(psutil.Process(pid).memory_info().rss) / (1 << 20)
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     kilobytes = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
     return int(kilobytes) / 1024

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from holdfast.app import App
 from holdfast.intake.intake import Result
 from tests.extract.samples import pdf
@@ -9,7 +11,7 @@ from tests.walks.documents.ground import LONG, UNHURRIED, Ground, jobs, take_in,
 from tests.walks.documents.measured import MEGABYTE, Watch, resident_mb
 from tests.walks.documents.worker_process import WorkerProcess
 
-pytestmark = LONG
+pytestmark = [pytest.mark.thorough, LONG]
 
 TEXT_MB = 256
 PAGES = 3000

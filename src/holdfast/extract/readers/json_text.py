@@ -83,5 +83,5 @@ def _walk_line(line: str) -> Iterable[Piece]:
     """The pieces of one record, by the fast way if the record is of the usual kind, else by the one that bears all."""
     try:
         return walk_value(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return walk_tokens(Tokens([line]))

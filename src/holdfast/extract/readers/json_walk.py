@@ -1,10 +1,10 @@
 """What a JSON document holds, value by value, each named by its path."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from holdfast import json_codec
 from holdfast.errors import EmptyText
 from holdfast.extract.readers.json_tokens import Tokens
 
@@ -50,10 +50,11 @@ def walk_tokens(tokens: Tokens) -> Iterator[Piece]:
 def walk_value(text: str) -> list[Piece]:
     """Return the same as `walk_tokens`, several times as fast, for text that fits in memory.
 
-    Raises ValueError if it is not JSON and RecursionError if it is nested too deeply for this way.
+    Raises ValueError if it is not JSON, and TooDeep if it is nested too deeply for this way.
     """
     # Objects as tuples of pairs keep keys that occur twice, numbers as text keep their digits.
-    value = json.loads(text, object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str, strict=False)
+    hooks = {"object_pairs_hook": tuple, "parse_int": str, "parse_float": str, "parse_constant": str}
+    value = json_codec.loads(text, **hooks, strict=False)
     pieces: list[Piece] = []
     _collect("", value, pieces)
     if isinstance(value, tuple) and value:
