@@ -1,11 +1,15 @@
-"""What isolated children leave behind on the system, as seen from outside."""
+"""What isolated children leave behind on the system, as seen from outside, and what the system lets them be denied."""
 
-import os
-import re
+import ctypes
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
+import pytest
+
+from holdfast.engine.isolation import describe_isolation
 
 
 @contextmanager
@@ -20,12 +24,12 @@ def nothing_left(temporary: Path) -> Iterator[None]:
 
 def processes_with(mark: str) -> list[int]:
     """Return the ids of living processes whose command line holds `mark`."""
-    return [pid for pid in _all_processes() if mark in _read(pid, "cmdline")]
+    return _those(lambda process: any(mark in part for part in process.cmdline()))
 
 
 def processes_in(directory: Path) -> list[int]:
     """Return the ids of living processes whose environment names `directory` as place of their home."""
-    return [pid for pid in _all_processes() if f"HOME={directory}" in _read(pid, "environ")]
+    return _those(lambda process: process.environ().get("HOME", "").startswith(str(directory)))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -35,21 +39,37 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+async def require(grant: str) -> None:
+    """Skip the test where the system does not grant this, and say so."""
+    if grant not in await describe_isolation():
+        pytest.skip(f"this system does not grant {grant}")
+
+
+async def expect(grant: str) -> None:
+    """Fail where a system with namespaces does not grant this; skip the test where there are none."""
+    if not hasattr(ctypes.CDLL(None), "unshare"):
+        pytest.skip(f"this system has no namespaces, so it cannot grant {grant}")
+    assert grant in await describe_isolation()
+
+
+def without_gaps(doubts: list[str]) -> list[str]:
+    """What a report names as doubtful, but for the protection that this machine lacks."""
+    return [doubt for doubt in doubts if not doubt.startswith("the sandbox of file readers")]
+
+
 def _open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return int(psutil.Process().num_fds())
 
 
 def _children() -> set[int]:
     """Return the ids of our children, ended or not."""
-    return {pid for pid in _all_processes() if f") {os.getpid()} " in re.sub(r"\) \w ", ") ", _read(pid, "stat"))}
+    return {child.pid for child in psutil.Process().children()}
 
 
-def _all_processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _read(pid: int, name: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
-    except OSError:
-        return ""
+def _those(matches: Callable[[psutil.Process], bool]) -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if matches(process):
+                found.append(process.pid)
+    return found

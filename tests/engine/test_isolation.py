@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.engine import isolated_process
 from holdfast.engine.classify import classify
-from holdfast.engine.isolation import Limits, check_importable, describe_isolation, run_isolated
+from holdfast.engine.isolation import Limits, check_importable, run_isolated
 from holdfast.errors import (
     Category,
     CorruptInput,
@@ -33,7 +33,7 @@ from holdfast.errors import (
     UsageError,
 )
 from tests.engine import isolated_handlers as handlers
-from tests.engine.isolated_traces import nothing_left, processes_in, processes_with, wait_until
+from tests.engine.isolated_traces import expect, nothing_left, processes_in, processes_with, require, wait_until
 
 SMALL = Limits(memory_mb=256, cpu_seconds=1, wall_seconds=60, output_mb=1, file_mb=1)
 
@@ -164,10 +164,15 @@ async def test_sleeper_ends_at_its_wall_clock() -> None:
         await run_isolated(handlers.sleep_long, None, limits=Limits(wall_seconds=0.5))
 
 
-@pytest.mark.parametrize("greedy", [handlers.allocate_ten_gigabytes, handlers.allocate_in_small_pieces])
-async def test_too_much_memory_is_exhaustion(greedy: Callable[..., object]) -> None:
+async def test_too_much_memory_is_exhaustion() -> None:
     with pytest.raises(ResourceExhausted):
-        await run_isolated(greedy, None, limits=Limits(memory_mb=256))
+        await run_isolated(handlers.allocate_in_small_pieces, None, limits=Limits(memory_mb=256))
+
+
+async def test_memory_that_is_only_asked_for_is_exhaustion_where_the_system_limits_it() -> None:
+    await require("memory_limit")
+    with pytest.raises(ResourceExhausted):
+        await run_isolated(handlers.allocate_ten_gigabytes, None, limits=Limits(memory_mb=256))
 
 
 async def test_printing_megabytes_neither_blocks_nor_fails() -> None:
@@ -257,34 +262,36 @@ async def test_grandchild_dies_with_a_call_that_crashed(tmp_path: Path) -> None:
     assert processes_with(mark) == []
 
 
-async def test_daemon_dies_with_the_call_where_processes_are_cut_off(tmp_path: Path) -> None:
-    await _require("processes")
+async def test_daemon_dies_with_the_call(tmp_path: Path) -> None:
     mark = f"daemon-{tmp_path}"
     assert await run_isolated(handlers.leave_daemon, mark) == "left"
     assert processes_with(mark) == []
 
 
-async def test_fork_bomb_is_bounded_where_processes_are_counted() -> None:
-    await _require("process_limit")
+async def test_fork_bomb_is_bounded() -> None:
     with pytest.raises(ResourceExhausted):
         await run_isolated(handlers.fork_many, 1_500)
 
 
+async def test_function_may_start_threads() -> None:
+    assert await run_isolated(handlers.start_threads, 4) == [0, 1, 2, 3]
+
+
 async def test_network_is_out_of_reach_where_it_is_cut_off() -> None:
-    await _require("network")
+    await require("network")
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(NetworkTimeout):
         await run_isolated(handlers.connect_to_port, server.getsockname()[1])
 
 
 async def test_environment_of_other_processes_is_hidden_where_proc_is(tmp_path: Path) -> None:
-    await _require("proc")
+    await require("proc")
     secret = f"secret-{tmp_path}"
     with _process_holding(secret):
         assert secret not in await run_isolated(handlers.read_all_environments, None)
 
 
 async def test_nothing_outside_the_scratch_directory_can_be_written(tmp_path: Path) -> None:
-    assert "read_only" in await describe_isolation()
+    await expect("read_only")
     with pytest.raises(StorageUnavailable, match="Read-only"):
         await run_isolated(handlers.write_to, str(tmp_path / "planted"))
     assert not (tmp_path / "planted").exists()
@@ -298,6 +305,7 @@ async def test_child_that_cannot_start_is_not_blamed_on_the_document(monkeypatch
 
 
 async def test_child_has_no_power_over_the_system() -> None:
+    await expect("no_new_privileges")
     assert await run_isolated(handlers.tell_capabilities, None) in ("0000000000000000", "0000000000000002")
 
 
@@ -379,8 +387,3 @@ def _process_holding(secret: str) -> Iterator[None]:
     with subprocess.Popen(command, env={"KEY": secret}, stdin=subprocess.PIPE) as process:
         yield
         process.communicate(b"\n")
-
-
-async def _require(grant: str) -> None:
-    if grant not in await describe_isolation():
-        pytest.skip(f"this system does not grant {grant}")

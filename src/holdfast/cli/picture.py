@@ -18,6 +18,7 @@ SHORTEST_BAR = 4
 # What stands beside a bar: the phase, how many are past it, and where the others are.
 BESIDE_BAR = 52
 ENDING = "ending: what runs may finish, the rest goes on at the next call; Ctrl-C again to leave it at once"
+AWAY = "the database is away, and waited for"
 LEAVING = "leaving: what still runs is given back, uncharged, and goes on at the next call"
 
 
@@ -30,6 +31,9 @@ class Picture(Protocol):
     def show(self, phases: list[dict[str, Any]]) -> None:
         """The jobs stand like this, phase by phase."""
 
+    def away(self, reason: str) -> None:
+        """The database does not answer; it is waited for."""
+
     def ending(self) -> None:
         """Someone does not want to wait any more."""
 
@@ -39,7 +43,7 @@ class Picture(Protocol):
 
 @contextmanager
 def shown(*, quiet: bool) -> Iterator[Picture]:
-    """A picture on stderr while the block runs; nothing at all when quiet."""
+    """A picture on stderr while the block runs; when quiet, only what it waits for."""
     if quiet:
         yield _Nothing()
     elif sys.stderr.isatty():
@@ -58,6 +62,9 @@ class _Nothing:
 
     def show(self, phases: list[dict[str, Any]]) -> None:
         pass
+
+    def away(self, reason: str) -> None:
+        _print_away(reason)
 
     def ending(self) -> None:
         pass
@@ -83,6 +90,9 @@ class _Lines:
         told = f"{self._taken_in:,} taken in, {done:,} complete; {under_way or 'nothing under way'}"
         print(told, file=sys.stderr, flush=True)
 
+    def away(self, reason: str) -> None:
+        _print_away(reason)
+
     def ending(self) -> None:
         print(ENDING, file=sys.stderr, flush=True)
 
@@ -102,6 +112,9 @@ class Bars:
 
     def show(self, phases: list[dict[str, Any]]) -> None:
         self._live.update(self._table(phases))
+
+    def away(self, reason: str) -> None:
+        self._live.console.print(f"{AWAY}: {reason}", style="yellow", markup=False, highlight=False)
 
     def ending(self) -> None:
         self._live.console.print(ENDING, style="dim")
@@ -124,6 +137,10 @@ class Bars:
             bar = ProgressBar(total=max(total, 1), completed=row["passed"] + (row["progress"] or 0), width=width)
             grid.add_row(row["phase"], bar, Text(number(row["passed"])), _state(row))
         return grid
+
+
+def _print_away(reason: str) -> None:
+    print(f"{AWAY}: {reason}", file=sys.stderr, flush=True)
 
 
 def _under_way(row: dict[str, Any]) -> int:

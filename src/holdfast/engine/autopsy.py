@@ -2,8 +2,8 @@
 
 import signal
 
-from holdfast.engine.isolated_child import OUT_OF_MEMORY_EXIT
 from holdfast.errors import CorruptInput, PhaseError, ResourceExhausted
+from holdfast.sandbox.supervisor import MEMORY_EXIT, MOST_PROCESSES, PROCESSES_EXIT
 
 # How Rust, C++ and the C library say that memory ran out, before they abort.
 _OUT_OF_MEMORY_WORDS = ("memory allocation of", "bad_alloc", "Cannot allocate memory", "out of memory")
@@ -17,9 +17,14 @@ def explain_end(name: str, *, exit_code: int, last_words: str) -> PhaseError:
     Exhaustion may pass on another machine or day; a crash is taken to be the document's doing.
     """
     details = {"function": name, "exit_code": exit_code, "last_words": last_words[-_KEPT_CHARACTERS:]}
-    if exit_code == OUT_OF_MEMORY_EXIT or _speaks_of_memory(exit_code, last_words):
+    if exit_code == MEMORY_EXIT or _speaks_of_memory(exit_code, last_words):
         text = "it took more memory than there is for one document: split the file into smaller ones"
         return ResourceExhausted(text, error_code="MEMORY_LIMIT", details=details)
+    if exit_code == PROCESSES_EXIT:
+        text = (
+            f"it started more than {MOST_PROCESSES} processes, more than there are for one document: do not repeat it"
+        )
+        return ResourceExhausted(text, error_code="PROCESS_LIMIT", details=details)
     if exit_code in (-signal.SIGPROF, -signal.SIGXCPU):
         text = "it took more processor time than there is for one document: split the file into smaller ones"
         return ResourceExhausted(text, error_code="CPU_LIMIT", details=details)

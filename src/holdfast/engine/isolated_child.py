@@ -14,17 +14,18 @@ from typing import Any, BinaryIO, NamedTuple
 
 from holdfast.engine import confinement, strict_json
 from holdfast.errors import InvalidInput, PhaseError
+from holdfast.sandbox.supervisor import MEMORY_EXIT
 
 # A frame is this mark, the length of its body in four bytes, and the body, which is JSON.
 FRAME_MARK = b"HOLD"
 HEADER_BYTES = len(FRAME_MARK) + 4
-OUT_OF_MEMORY_EXIT = 71
 
 
 def main(
     *,
     parent_pid: int,
     answers_fd: int,
+    lifeline_fd: int,
     scratch: str,
     limits: dict[str, int],
     hidden: Sequence[str],
@@ -35,8 +36,15 @@ def main(
     Native libraries are known to crash in that farewell, after all work is done.
     """
     confinement.die_with_parent(parent_pid)
-    confinement.set_limits(**limits)
-    granted = confinement.enter_cell(Path(scratch), hidden=[*map(Path, hidden)], kept=[*map(Path, kept)])
+    os.set_inheritable(lifeline_fd, False)
+    granted = confinement.enter_cell(
+        Path(scratch),
+        hidden=[*map(Path, hidden)],
+        kept=[*map(Path, kept)],
+        lifeline=lifeline_fd,
+        memory_mb=limits["memory_mb"],
+        granted=confinement.set_limits(**limits),
+    )
     os.set_inheritable(answers_fd, False)
     with _take_input() as requests, open(answers_fd, "wb") as answers:
         _write_frame(answers, {"granted": granted})
@@ -82,11 +90,11 @@ class _Call(NamedTuple):
 
 
 def _serve(call: _Call) -> None:
-    confinement.renew_limits(**call.request["limits"])
+    confinement.renew_limits(**call.request["limits"], granted=call.granted)
     try:
         _answer(call)
     except MemoryError:
-        os._exit(OUT_OF_MEMORY_EXIT)
+        os._exit(MEMORY_EXIT)
     sys.stderr.flush()
 
 
@@ -96,7 +104,7 @@ def _answer(call: _Call) -> None:
         result = _find(name)(call.request["payload"], _progress_reporter(call))
         _say_result(call, result, name)
     except BaseException as error:
-        confinement.lift_memory_limit()
+        confinement.lift_memory_limit(call.granted)
         # An error that is not ours is one that nobody foresaw, so nobody knows what it left behind.
         call.say(failure=_account(error), worn=not isinstance(error, PhaseError) or call.is_worn())
 

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from holdfast.engine import isolated_scratch
 from holdfast.engine.isolated_lease import Child
-from holdfast.engine.isolation import Limits
+from holdfast.engine.isolation import Limits, describe_isolation
 from holdfast.errors import UsageError
 
 # A process that spent the processor time of so many calls is replaced, however few it served.
@@ -22,7 +22,8 @@ class Children:
     when a call breaks it or leaves something running or too much memory in use, ended when nobody leased it for
     `idle_seconds` or another key needs its place, and all are killed when the block ends. Where the system allows
     ("files" in `describe_isolation`), they do not see the folders `hidden` that exist when they start, nor the
-    scratch directories of others. A hidden folder stays readable where Python's packages lie in it.
+    scratch directories of others. Folders of Python's packages inside a hidden one stay readable. `granted` is what
+    `describe_isolation` would return, as soon as one of them has worked.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Children:
         self._leased: list[Child] = []
         self._idle: list[Child] = []
         self._is_open = False
+        self.granted: tuple[str, ...] | None = None
         self._tidying: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Children":
@@ -82,6 +84,10 @@ class Children:
             finally:
                 self._leases -= 1
 
+    async def describe_isolation(self) -> tuple[str, ...]:
+        """Return what the system grants to these children, as found out by one more of them."""
+        return await describe_isolation(self._cell)
+
     async def _take(self, key: str) -> Child:
         child = self._pick(key)
         if child is None:
@@ -106,6 +112,7 @@ class Children:
         return child
 
     async def _give_back(self, child: Child) -> None:
+        self.granted = self.granted or child.granted
         try:
             if child.is_warm and child.leases < self._uses:
                 with suppress(OSError):

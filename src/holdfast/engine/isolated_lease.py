@@ -110,6 +110,11 @@ class Child:
         process = self._process
         return process is not None and not process.exited.is_set() and not self._is_busy and not self._is_over
 
+    @property
+    def granted(self) -> tuple[str, ...] | None:
+        """What the system granted to its process, once that has said so."""
+        return self._process.granted if self._process else None
+
     async def end_process(self) -> None:
         """Kill the process, if there is one, and all that it started."""
         process, self._process = self._process, None

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import BinaryIO, cast
 from holdfast.engine import isolated_scratch
 from holdfast.engine.isolated_child import frame
 from holdfast.engine.isolated_scratch import Scratch
+from holdfast.sandbox import platform
 
 _BOOTSTRAP = (
     "import json, sys; arguments = json.loads(sys.argv[1]); sys.path[:] = arguments.pop('search_path');"
@@ -132,12 +134,13 @@ async def start(scratch: Path, cell: Cell) -> IsolatedProcess:
     """Start a child in this directory, which must be empty of what it may not see. The caller closes it."""
     async with AsyncExitStack() as stack:
         answers, writer = map(stack.enter_context, _open_pipe())
-        with writer:
-            process = _spawn(cell, scratch=scratch, answers_fd=writer.fileno())
+        lifeline, far_end = map(stack.enter_context, socket.socketpair())
+        with writer, far_end:
+            process = _spawn(cell, scratch=scratch, answers_fd=writer.fileno(), lifeline_fd=far_end.fileno())
         requests = stack.enter_context(cast(BinaryIO, process.stdin))
         errors = stack.enter_context(cast(BinaryIO, process.stderr))
         stack.callback(_put_down, process)
-        reader, tail, exited = asyncio.StreamReader(), Tail(), _watch(process.pid, stack)
+        reader, tail, exited = asyncio.StreamReader(), Tail(), _watch(process.pid, lifeline, stack)
         await _connect(stack, answers, lambda: asyncio.StreamReaderProtocol(reader))
         await _connect(stack, errors, lambda: tail)
         transport, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.BaseProtocol, requests)
@@ -153,27 +156,49 @@ def _open_pipe() -> tuple[BinaryIO, BinaryIO]:
     return os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb")
 
 
-def _spawn(cell: Cell, *, scratch: Path, answers_fd: int) -> "subprocess.Popen[bytes]":
+def _spawn(cell: Cell, *, scratch: Path, answers_fd: int, lifeline_fd: int) -> "subprocess.Popen[bytes]":
     search_path = [os.path.abspath(entry) for entry in sys.path]
     arguments = {
         "search_path": search_path,
         "parent_pid": os.getpid(),
         "answers_fd": answers_fd,
+        "lifeline_fd": lifeline_fd,
         "scratch": str(scratch),
         "limits": {"memory_mb": cell.memory_mb, "cpu_seconds": cell.cpu_seconds, "file_mb": cell.file_mb},
         "hidden": [*map(str, cell.hidden), str(isolated_scratch.shared_parent())],
-        "kept": [*search_path, sys.prefix, sys.base_prefix],
+        "kept": _package_folders(search_path),
     }
     return subprocess.Popen(
         [sys.executable, "-I", "-c", _BOOTSTRAP, json.dumps(arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        pass_fds=(answers_fd,),
+        pass_fds=(answers_fd, lifeline_fd),
         cwd=scratch,
         env=_minimal_environment(str(scratch)) | dict(cell.environment),
         start_new_session=True,
     )
+
+
+def _package_folders(search_path: Sequence[str]) -> list[str]:
+    """Where Python and its packages lie. The current directory is searched too, but often holds only documents.
+
+    An interpreter's parts are named beside its prefix, for one whose prefix is a hidden folder itself.
+    """
+    prefixes = {sys.prefix, sys.base_prefix}
+    parts = [os.path.join(prefix, name) for prefix in prefixes for name in ("bin", "lib", "lib64", "share")]
+    here = os.path.realpath(os.curdir)
+    searched = [entry for entry in search_path if os.path.realpath(entry) != here or _is_loaded_from(entry)]
+    return [*searched, *prefixes, *parts]
+
+
+def _is_loaded_from(folder: str) -> bool:
+    """Say whether this process has a module or package that lies directly in this folder."""
+    for name, module in [*sys.modules.items()]:
+        file, top = getattr(module, "__file__", None) or "", name.partition(".")[0]
+        if file.startswith(os.path.join(folder, top, "")) or os.path.dirname(file) == folder:
+            return True
+    return False
 
 
 def _minimal_environment(scratch: str) -> dict[str, str]:
@@ -181,18 +206,25 @@ def _minimal_environment(scratch: str) -> dict[str, str]:
     return kept | {"HOME": scratch, "TMPDIR": scratch}
 
 
-def _watch(pid: int, stack: AsyncExitStack) -> asyncio.Event:
-    """Return an event that is set when the process ends; it stays unreaped, so its id cannot be reused."""
+def _watch(pid: int, lifeline: socket.socket, stack: AsyncExitStack) -> asyncio.Event:
+    """Return an event that is set when the process ends; it stays unreaped, so its id cannot be reused.
+
+    The kernel tells of the end; where it has no call for that, the life line does: its far end is with the process
+    alone, as this end is with the worker, whose death the process learns of in the same way.
+    """
     exited, loop = asyncio.Event(), asyncio.get_running_loop()
-    pidfd = os.pidfd_open(pid)
-    stack.callback(os.close, pidfd)
+    descriptor = platform.open_exit_descriptor(pid)
+    if descriptor is None:
+        descriptor = lifeline.fileno()
+    else:
+        stack.callback(os.close, descriptor)
 
     def note_exit() -> None:
-        loop.remove_reader(pidfd)
+        loop.remove_reader(descriptor)
         exited.set()
 
-    loop.add_reader(pidfd, note_exit)
-    stack.callback(loop.remove_reader, pidfd)
+    loop.add_reader(descriptor, note_exit)
+    stack.callback(loop.remove_reader, descriptor)
     return exited
 
 

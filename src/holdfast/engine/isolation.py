@@ -61,14 +61,16 @@ async def run_isolated(
         return (await call.run(process)).unwrap()
 
 
-async def describe_isolation() -> tuple[str, ...]:
-    """Return what this system grants beyond limits.
+async def describe_isolation(cell: Cell | None = None) -> tuple[str, ...]:
+    """Return what this system grants to a child in this cell beyond the limits that every system has.
 
-    A subset of: no_new_privileges, network, processes, proc, process_limit, files, read_only.
+    A subset of the keys of `protection.GAPS`: memory_limit, process_limit (by the system itself instead of a
+    supervisor that looks every so often), no_new_privileges, network, processes, proc, files, read_only, and
+    descendants (nothing that a child starts can hide from its end).
     """
     limits = Limits()
     call = prepare_call(give_back, None, limits=limits)
-    async with isolated_process.start_alone(limits.cell(calls=1)) as process:
+    async with isolated_process.start_alone(cell or limits.cell(calls=1)) as process:
         (await call.run(process)).unwrap()
         return process.granted or ()
 
