@@ -1,6 +1,7 @@
 """Migrations: forward only, applied once, refused when they do not fit the database."""
 
 import asyncio
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import pytest
 
 from holdfast.db.connection import Database, connect
 from holdfast.db.migrations import Applied, migrate, pending
-from holdfast.db.schema_files import MIGRATIONS
+from holdfast.db.schema_files import MIGRATIONS, read_migrations
 from holdfast.errors import DatabaseUnusable
 from holdfast.settings import Settings
 from tests.conftest import FUNCTIONS
+from tests.db.earlier_migrations import TAKEN_OUT
 from tests.endpoint import with_user
 
 MIGRATE_PROGRAM = """
@@ -83,6 +85,21 @@ async def test_changed_file_is_refused(empty: Database, directory: Path) -> None
     (directory / "0001_first.sql").write_text("create table holdfast.other ();")
     with pytest.raises(DatabaseUnusable, match="0001_first was changed after it was applied"):
         await migrate(empty, directory=directory)
+
+
+@pytest.mark.parametrize("name", TAKEN_OUT)
+async def test_database_migrated_by_an_earlier_text_of_a_file_is_up_to_date(name: str, database: Database) -> None:
+    first, *lines = (MIGRATIONS / name).read_text().splitlines(keepends=True)
+    after, block = TAKEN_OUT[name]
+    earlier = hashlib.sha256("".join([*lines[:after], block, *lines[after:]]).encode()).hexdigest()
+    assert first == f"-- replaces {earlier}\n"
+    (migration,) = (one for one in read_migrations(MIGRATIONS) if one.number == int(name[:4]))
+    assert migration.is_recorded_as(earlier)
+    assert not migration.is_recorded_as(earlier[::-1])
+    record = "update holdfast.migration set checksum = $1 where number = $2"
+    await database.execute(record, earlier, migration.number)
+    assert await pending(database, functions=FUNCTIONS) == []
+    await database.execute(record, migration.checksum, migration.number)  # the next test has this database too
 
 
 async def test_database_newer_than_the_code_is_refused(empty: Database, directory: Path) -> None:

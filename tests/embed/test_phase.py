@@ -202,7 +202,7 @@ async def test_phase_does_not_end_while_a_passage_has_no_vector(desk: Desk) -> N
 
 async def test_without_pgvector_it_says_what_to_do_and_goes_on_once_it_is_there(desk: Desk) -> None:
     await desk.fetchval("drop table holdfast.embedding")
-    await desk.fetchval("drop extension vector")
+    await desk.fetchval("drop extension vector cascade")
     attempt = await desk.take_in(*FIVE)
     with pytest.raises(StorageUnavailable, match="create extension vector") as raised:
         await desk.embed(attempt, CountingEmbedder())

@@ -348,7 +348,9 @@ async def test_roles_that_only_look_may_ask_everything(dsn: str, watched: Scenar
     of_jobs = {"family": [[job_id]], "progress": [[job_id]], "spent": [[job_id]], "failed_originals": [[1]]}
     arguments = {"errors_by": ["category"], "job": [job_id], "position": [job_id], "pipeline_of": [1], **of_jobs}
     questions = [name for name in vars(Overview) if not name.startswith("_")]
-    async with connect(Settings(database_url=f"{dsn}{'&' if '?' in dsn else '?'}role={role}")) as database:
+    async with connect(
+        Settings(database_url=f"{dsn}{'&' if '?' in dsn else '?'}options=-c%20role%3D{role}")
+    ) as database:
         assert await database.fetchval("select current_user") == role
         for question in questions:
             await getattr(Overview(database), question)(*arguments.get(question, []))

@@ -91,7 +91,7 @@ async def test_database_counts_live_and_dead_rows(overview: Overview, watched: S
 async def test_database_says_null_rather_than_guess(dsn: str, guest: str, database: Database) -> None:
     await database.execute(f'grant holdfast_api to "{guest}"')
     joined = "&" if "?" in dsn else "?"
-    async with connect(Settings(database_url=f"{dsn}{joined}role={guest}")) as visitor:
+    async with connect(Settings(database_url=f"{dsn}{joined}options=-c%20role%3D{guest}")) as visitor:
         told = await Overview(visitor).database()
     await database.execute(f'revoke holdfast_api from "{guest}"')
     assert told["oldest_transaction_seconds"] is None

@@ -3,11 +3,12 @@
 import asyncio
 from itertools import product
 
+import asyncpg
 import pytest
 
 from holdfast.db.connection import Database
 from holdfast.embed.reindex import reindex
-from holdfast.errors import InvalidInput, NetworkTimeout
+from holdfast.errors import DatabaseUnusable, InvalidInput, NetworkTimeout
 from holdfast.providers.light import LightEmbedder
 from holdfast.search.hit import Found
 from holdfast.search.search import Search
@@ -130,6 +131,35 @@ async def test_words_answer_while_the_embedder_cannot(library: Library, database
     assert found.notes == ("found by words alone: the other side broke off",)
     with pytest.raises(NetworkTimeout):
         await search.find("vessel", organisation="acme", mode="vectors")
+
+
+@pytest.mark.parametrize(
+    ("break_vectors", "mend_vectors"),
+    [
+        (
+            "revoke execute on function extensions.cosine_distance(extensions.vector, extensions.vector) from public",
+            "grant execute on function extensions.cosine_distance(extensions.vector, extensions.vector) to public",
+        ),
+        (
+            "alter function holdfast.to_vector(real[]) rename to no_vector",
+            "alter function holdfast.no_vector(real[]) rename to to_vector",
+        ),
+    ],
+)
+async def test_words_answer_while_vectors_cannot_be_read(
+    library: Library, search: Search, database: Database, break_vectors: str, mend_vectors: str
+) -> None:
+    await library.add(SHIP)
+    await embed_all(database)
+    await database.execute(break_vectors)
+    try:
+        found = await search.find("vessel", organisation="acme")
+        assert (texts(found), found.mode) == ([SHIP], "words")
+        assert found.notes[0].startswith("found by words alone: vectors cannot be read: ")
+        with pytest.raises((DatabaseUnusable, asyncpg.PostgresError)):
+            await search.find("vessel", organisation="acme", mode="vectors")
+    finally:
+        await database.execute(mend_vectors)
 
 
 async def test_words_answer_while_the_embedder_is_silent(

@@ -9,7 +9,9 @@ from pathlib import Path
 import asyncpg
 
 from holdfast.db.connection import Connection, Database
-from holdfast.db.rights import check_rights, check_visible
+from holdfast.db.pgvector import create_pgvector, may_gain_vectors
+from holdfast.db.preflight import preflight, refuse_blind, roles_unfit
+from holdfast.db.roles import ensure_roles
 from holdfast.db.schema_files import MIGRATIONS, Functions, Migration, read_functions, read_migrations
 from holdfast.errors import DatabaseUnavailable, DatabaseUnusable
 
@@ -18,8 +20,9 @@ WAIT_SECONDS = 600.0
 PAUSE_SECONDS = 0.1
 FILE_SECONDS = 6 * 3600.0  # building an index over millions of rows may take long
 
+SCHEMA_OWNER = "select nspowner::regrole::text from pg_namespace where nspname = 'holdfast'"
+
 BOOKKEEPING = """
-create schema if not exists holdfast;
 create table if not exists holdfast.migration (
     number integer primary key,
     name text not null,
@@ -30,7 +33,8 @@ create table if not exists holdfast.schema_state (
     key text primary key,
     checksum text not null
 );
-grant select on holdfast.migration, holdfast.schema_state to public;
+revoke all on holdfast.migration, holdfast.schema_state from public;
+grant select on holdfast.migration, holdfast.schema_state to holdfast_worker, holdfast_api, holdfast_readonly;
 """
 
 # Looked up in the catalogue itself: to_regclass may answer from a memory that has not heard yet of the commit which let
@@ -42,12 +46,6 @@ select exists (
 )
 """
 
-# Whoever may act as the owner may then run the next migration, not only who ran the first.
-GIVE_TO_OWNER = """
-alter table holdfast.migration owner to holdfast_owner;
-alter table holdfast.schema_state owner to holdfast_owner;
-"""
-
 FUNCTIONS_NAMED = """
 select oid::regprocedure::text as signature from pg_proc
 where pronamespace = 'holdfast'::regnamespace and proname = any ($1)
@@ -56,10 +54,14 @@ where pronamespace = 'holdfast'::regnamespace and proname = any ($1)
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a run changed: a numbered migration, or all functions, which have no number."""
+    """What a run changed: a numbered migration, or all roles or functions, which have no number."""
 
     number: int | None
     name: str
+
+
+ROLES = Applied(None, "roles")
+FUNCTIONS = Applied(None, "functions")
 
 
 async def migrate(database: Database, *, functions: Path | None = None, directory: Path = MIGRATIONS) -> list[Applied]:
@@ -67,9 +69,10 @@ async def migrate(database: Database, *, functions: Path | None = None, director
 
     Of processes that run it at once one applies and the others wait, then find nothing to do.
     """
-    if not await pending(database, functions=functions, directory=directory):
-        return []
     plan = _Plan(read_migrations(directory), read_functions(functions))
+    async with database.transaction() as connection:
+        if not await _missing(connection, plan) and not await _gains_vectors(connection, plan):
+            return []
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         # Each try is a transaction of its own: waiting inside one would stand in the way of those at work.
@@ -94,16 +97,19 @@ class _Plan:
 
 
 async def _missing(connection: Connection, plan: _Plan) -> list[Applied]:
-    await check_visible(connection)
+    await refuse_blind(connection)
     done: list[asyncpg.Record] = []
     stored: str | None = None
+    unfit = False
     if await connection.fetchval(BEGUN):
+        unfit = await roles_unfit(connection)
         done = await connection.fetch("select number, name, checksum from holdfast.migration order by number")
         stored = await connection.fetchval("select checksum from holdfast.schema_state where key = 'functions'")
     numbers = _verified(done, plan.migrations)
-    missing = [Applied(m.number, m.name) for m in plan.migrations if m.number not in numbers]
+    missing = [ROLES] if unfit else []
+    missing += [Applied(m.number, m.name) for m in plan.migrations if m.number not in numbers]
     if plan.functions.sources and stored != plan.functions.checksum:
-        missing.append(Applied(None, "functions"))
+        missing.append(FUNCTIONS)
     return missing
 
 
@@ -118,7 +124,7 @@ def _verified(done: list[asyncpg.Record], migrations: tuple[Migration, ...]) -> 
                 f"the database has migration {label}, which this version of Holdfast does not know: "
                 "it was migrated by a newer one, install that"
             )
-        if migration.checksum != row["checksum"]:
+        if not migration.is_recorded_as(row["checksum"]):
             raise DatabaseUnusable(
                 f"migration {label} was changed after it was applied: restore the file and put the change "
                 "into a new migration"
@@ -126,22 +132,43 @@ def _verified(done: list[asyncpg.Record], migrations: tuple[Migration, ...]) -> 
     return {row["number"] for row in done}
 
 
+async def _gains_vectors(connection: Connection, plan: _Plan) -> bool:
+    """Whether pgvector may be created, by whoever may migrate, in a database that has done without so far."""
+    if not plan.functions.sources or not await may_gain_vectors(connection):
+        return False
+    return not (await preflight(connection)).lacks
+
+
 async def _apply(connection: Connection, plan: _Plan) -> list[Applied]:
     missing = await _missing(connection, plan)
-    if not missing:
+    if not missing and not await _gains_vectors(connection, plan):
         return []
-    await check_rights(connection)
-    await connection.execute(BOOKKEEPING)
-    numbers = {applied.number for applied in missing}
+    (await preflight(connection)).refuse()
+    await _make_home(connection)
     for migration in plan.migrations:
-        if migration.number in numbers:
+        if Applied(migration.number, migration.name) in missing:
             await _apply_migration(connection, migration)
-    owned = await connection.fetchval("select to_regrole('holdfast_owner') is not null")
-    if None in numbers:
-        await _apply_functions(connection, plan.functions, owned=owned)
-    if owned:
-        await connection.execute(GIVE_TO_OWNER)
+    if plan.functions.sources and await create_pgvector(connection) and FUNCTIONS not in missing:
+        missing.append(FUNCTIONS)
+    if FUNCTIONS in missing:
+        await _apply_functions(connection, plan.functions)
     return missing
+
+
+async def _make_home(connection: Connection) -> None:
+    """The roles, the schema that belongs to their owner, and where it is written down what was applied."""
+    await ensure_roles(connection)
+    # Another database of this server may have changed them meanwhile.
+    (await preflight(connection)).refuse()
+    owner = await connection.fetchval(SCHEMA_OWNER)
+    if owner is None:
+        # "if not exists" asks for the right to create one even where it exists.
+        await connection.execute("create schema holdfast authorization holdfast_owner")
+    elif owner != "holdfast_owner":
+        await connection.execute("alter schema holdfast owner to holdfast_owner")
+    await connection.execute("set local role holdfast_owner")
+    await connection.execute(BOOKKEEPING)
+    await connection.execute("reset role")
 
 
 async def _apply_migration(connection: Connection, migration: Migration) -> None:
@@ -155,11 +182,10 @@ async def _apply_migration(connection: Connection, migration: Migration) -> None
     )
 
 
-async def _apply_functions(connection: Connection, functions: Functions, *, owned: bool) -> None:
+async def _apply_functions(connection: Connection, functions: Functions) -> None:
     # They call each other in any order, so bodies are checked when they run.
     await connection.execute("set local check_function_bodies = off")
-    if owned:
-        await connection.execute("set local role holdfast_owner")
+    await connection.execute("set local role holdfast_owner")
     while not await _replace_functions(connection, functions):
         pass
     await connection.execute("reset role")

@@ -10,11 +10,15 @@ from holdfast.errors import DatabaseUnusable
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _NAMED = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_REPLACES = re.compile(r"(?:-- replaces [0-9a-f]{64}\n)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered file. Once applied anywhere, it never changes."""
+    """One numbered file. Once applied anywhere, it never changes what it makes.
+
+    A file whose text had to change begins with `-- replaces` and the checksum of the earlier text, which made the same.
+    """
 
     number: int
     name: str
@@ -23,6 +27,11 @@ class Migration:
     @property
     def checksum(self) -> str:
         return _checksum(self.sql)
+
+    def is_recorded_as(self, checksum: str) -> bool:
+        """Whether this is what was applied under that checksum."""
+        head = _REPLACES.match(self.sql)
+        return checksum == self.checksum or (head is not None and checksum in head[0].split())
 
 
 @dataclass(frozen=True, slots=True)

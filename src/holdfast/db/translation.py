@@ -10,6 +10,7 @@ from holdfast.errors import (
     InvalidInput,
     NotFound,
 )
+from holdfast.json_codec import TooDeep
 
 # What our SQL functions raise on purpose; their text is written for people.
 RAISED_BY_US: dict[str, type[HoldfastError]] = {"HF400": InvalidInput, "HF404": NotFound, "HF409": Conflict}
@@ -42,27 +43,15 @@ def translate(error: Exception) -> HoldfastError | None:
         return DatabaseUnavailable(
             "the database did not answer in time: check that it is reachable and has connections left"
         )
-    if isinstance(error, RecursionError):
-        return InvalidInput("a value is nested too deeply to be stored as JSON: flatten it")
+    # The driver shows a value that was refused, which on Python 3.11 no deep one survives.
+    if isinstance(error, (TooDeep, RecursionError)):
+        return InvalidInput(f"a value is {TooDeep()}")
     # The driver has no type of its own for a connection that went away between two calls, or within one.
     if isinstance(error, asyncpg.InternalClientError) or (
         isinstance(error, asyncpg.InterfaceError) and ("closed" in str(error) or "closing" in str(error))
     ):
         return DatabaseUnavailable(f"the connection to the database is gone: {error}")
     return None
-
-
-def translate_connecting(error: Exception) -> HoldfastError | None:
-    """Our error for one raised while opening a connection, where every system call is about the database."""
-    if isinstance(error, TimeoutError):
-        return DatabaseUnavailable(
-            "no connection to the database in time: check that it is up and has connections left"
-        )
-    if isinstance(error, OSError):
-        return DatabaseUnavailable(f"cannot reach the database: {error}; check that it runs and HOLDFAST_DATABASE_URL")
-    if isinstance(error, ValueError):
-        return InvalidInput(f"HOLDFAST_DATABASE_URL is invalid: {error}")
-    return translate(error)
 
 
 def _from_server(error: asyncpg.PostgresError) -> HoldfastError | None:

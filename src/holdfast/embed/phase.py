@@ -9,10 +9,11 @@ import asyncpg
 from holdfast.db.connection import Connection, Database
 from holdfast.embed.batches import Batch, batches, for_each, window_size
 from holdfast.embed.vectors import Model, build_index, call_with_vectors, embed_checked, register
+from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Done, GiveBack
-from holdfast.errors import PhaseError
+from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, PhaseError
 from holdfast.providers.embedder import Embedder
 from holdfast.standard import Carried
 
@@ -61,7 +62,7 @@ class Embed:
     async def _registered(self) -> Model:
         """Asked once, and again after it was refused; before something is paid for, each time."""
         if self._model is None or self._embedder.paid:
-            model = await register(self._database, self._embedder)
+            model = await insist(lambda: register(self._database, self._embedder))
             self._model = model if model.takes_vectors else None
             return model
         return self._model
@@ -91,7 +92,11 @@ class Embed:
         """
         if self._unseen >= LOOK_AFTER:
             self._unseen = 0
-            await build_index(self._database, model)
+            try:
+                await build_index(self._database, model)
+            except (DatabaseUnavailable, DatabaseUnusable) as error:
+                # The vectors are stored and paid for; without the index they are found more slowly.
+                events.index_not_built(error)
 
     async def _embed_all(self, work: "_Work", count: int) -> None:
         window = window_size(self._embedder.best_batch)
@@ -114,7 +119,7 @@ class Embed:
         taken = await insist(
             lambda: call_with_vectors(
                 self._database,
-                f"select holdfast.store_embeddings($1, $2, $3, $4, $5, $6::{work.model.vector_type}[])",
+                "select holdfast.store_embeddings($1, $2, $3, $4, $5, holdfast.vectors($6))",
                 *(work.attempt.job_id, work.attempt.token, work.model.id),
                 *(batch.column("ordinal"), batch.column("text_hash")),
                 model=work.model,
@@ -123,7 +128,7 @@ class Embed:
         )
         if not taken:
             self._model = None
-            raise _Replaced(await register(self._database, self._embedder))
+            raise _Replaced(await insist(lambda: register(self._database, self._embedder)))
         work.stored = True
 
 

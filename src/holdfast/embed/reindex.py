@@ -111,7 +111,7 @@ class _Filling:
         await insist(
             lambda: call_with_vectors(
                 self.database,
-                f"select holdfast.store_reindexed($1, $2, $3, $4, $5, $6::{self.model.vector_type}[])",
+                "select holdfast.store_reindexed($1, $2, $3, $4, $5, holdfast.vectors($6))",
                 *(self.model.id, batch.column("document_id"), batch.column("ordinal"), batch.column("text_hash")),
                 embedded.cost_usd,
                 model=self.model,

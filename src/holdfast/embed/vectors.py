@@ -37,8 +37,8 @@ async def register(database: Database, embedder: Embedder) -> Model:
     assert row is not None
     if row["vector_type"] is None:
         raise StorageUnavailable(
-            "this PostgreSQL has no pgvector 0.8 or newer: install it, run `create extension vector` as a superuser, "
-            "then retry",
+            "this database has no pgvector 0.8 or newer that Holdfast may use: run `create extension vector` as a "
+            "superuser, or what `holdfast migrate --check` says, then `holdfast migrate`, then retry",
             error_code="NO_PGVECTOR",
         )
     return Model(row["id"], row["takes_vectors"], row["active_name"], row["vector_type"])

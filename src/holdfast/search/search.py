@@ -8,7 +8,7 @@ import asyncpg
 
 from holdfast.db.connection import Database
 from holdfast.engine.organisation import checked_organisation
-from holdfast.errors import InvalidInput, NetworkTimeout, PhaseError
+from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, InvalidInput, NetworkTimeout, PhaseError
 from holdfast.providers.embedder import Embedder
 from holdfast.search.excerpt import Stretch, choose
 from holdfast.search.highlights import ranges_of, words_of
@@ -20,6 +20,8 @@ from holdfast.standard import Place, Span, Spans
 MOST_HITS = 200
 EMBEDDING_SECONDS = 5.0  # who asks is waiting, and words answer meanwhile
 _MODES = ("fused", "words", "vectors")
+_BY_WORDS = "found by words alone"
+_NO_LIBRARY = "58P01"  # the files of an extension are gone, as after an upgrade of the server
 
 
 class Search:
@@ -52,13 +54,14 @@ class Search:
             raise InvalidInput(f"search for 1 to {MOST_HITS} hits in mode {', '.join(_MODES)}, not {limit} in {mode!r}")
         checked_organisation(organisation)
         asked = Question.read(question)
-        filters = {
+        filters: dict[str, Any] = {
             "source_platform": source_platform,
             "source_location": source_location,
             "source_name": source_name,
             "metadata": dict(metadata) if metadata else None,
             "document_id": document_id,
         }
+        filters = {name: value for name, value in filters.items() if value is not None}
         vector, notes = None, tuple[str, ...]()
         if mode != "words":
             try:
@@ -66,18 +69,30 @@ class Search:
             except (InvalidInput, PhaseError) as obstacle:
                 if mode == "vectors":
                     raise
-                notes = (f"found by words alone: {obstacle}",)
+                notes = (f"{_BY_WORDS}: {obstacle}",)
         reached: Mode = "words" if vector is None else mode
-        rows = await self._database.fetch(
-            "select * from holdfast.find($1, $2, $3, $4, $5, $6)",
-            organisation,
-            asked.to_json(),
-            vector,
-            reached,
-            {name: value for name, value in filters.items() if value is not None},
-            limit,
-        )
+        try:
+            rows = await self._rows(organisation, asked, vector, reached, filters, limit)
+        except Exception as obstacle:
+            if reached != "fused" or not _is_about_vectors(obstacle):
+                raise
+            # Should words fail as well, it was not the vectors.
+            reason = str(obstacle).partition("\n")[0]
+            reached, notes = "words", (f"{_BY_WORDS}: vectors cannot be read: {reason}",)
+            rows = await self._rows(organisation, asked, None, reached, filters, limit)
         return Found(await self._hits(asked, rows), reached, notes)
+
+    async def _rows(
+        self,
+        organisation: str,
+        asked: Question,
+        vector: list[float] | None,
+        mode: Mode,
+        filters: Mapping[str, Any],
+        limit: int,
+    ) -> list[asyncpg.Record]:
+        sql = "select * from holdfast.find($1, $2, $3, $4, $5, $6)"
+        return await self._database.fetch(sql, organisation, asked.to_json(), vector, mode, filters, limit)
 
     async def _vector(self, asked: Question) -> list[float]:
         """The question as stored vectors are compared with it. Raises InvalidInput when none can be, or PhaseError."""
@@ -85,7 +100,7 @@ class Search:
             raise InvalidInput("no embedder is configured")
         answering = await self._database.fetchrow("select name from holdfast.answering_embedder()")
         if answering is None:
-            raise InvalidInput("nothing has been embedded yet, or this PostgreSQL has no pgvector")
+            raise InvalidInput("nothing has been embedded yet, or pgvector is missing: see `holdfast migrate --check`")
         if answering["name"] != self._embedder.name:
             raise InvalidInput(f'the vectors stored are of model "{answering["name"]}", not of "{self._embedder.name}"')
         # A model of this machine is not silent but busy, or being loaded.
@@ -110,6 +125,13 @@ class Search:
                 numbers[word] = numbers.get(word, frozenset()) | {number}
             wanted[configuration] = numbers
         return tuple(_hit(row, wanted[row["configuration"]]) for row in rows)
+
+
+def _is_about_vectors(error: Exception) -> bool:
+    """Whether it may be pgvector that fails: taken away, forbidden or broken. Not when the database is out of reach."""
+    if isinstance(error, DatabaseUnavailable):
+        return getattr(error.__cause__, "sqlstate", None) == _NO_LIBRARY
+    return isinstance(error, DatabaseUnusable | asyncpg.PostgresError)
 
 
 def _hit(row: asyncpg.Record, wanted: Mapping[str, frozenset[int]]) -> Hit:

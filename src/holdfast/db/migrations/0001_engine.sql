@@ -1,26 +1,6 @@
+-- replaces 5367efdad3ead98737df931a72a02599e91027b3737aacf6f123a110c84e8975
 -- The engine's records. Everything belongs to holdfast_owner, a role nobody logs in as.
 
-do $roles$
-declare
-    role_name text;
-begin
-    foreach role_name in array array['holdfast_owner', 'holdfast_worker', 'holdfast_api', 'holdfast_readonly'] loop
-        begin
-            execute format('create role %I nologin', role_name);
-        exception
-            -- Roles are shared by all databases of a server; another one may be creating them right now.
-            when duplicate_object or unique_violation then null;
-        end;
-    end loop;
-    if not pg_has_role(current_user, 'holdfast_owner', 'usage')
-       or not pg_has_role(current_user, 'holdfast_owner', 'member') then
-        execute format('grant holdfast_owner to %I', current_user);
-    end if;
-end
-$roles$;
-
-create schema if not exists holdfast;
-alter schema holdfast owner to holdfast_owner;
 set local role holdfast_owner;
 
 -- ---------------------------------------------------------------------------------------------------------------------

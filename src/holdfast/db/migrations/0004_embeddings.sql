@@ -1,32 +1,6 @@
+-- replaces 8250c765da56c4018d779ea3dfbec235c04aacd35171c6f440671272170c5c2d
 -- Which models turn passages into vectors, and the words by which passages are found. Vectors need the extension vector
 -- (pgvector): where it is absent everything else works, and ensure_vectors() makes their table as soon as it is there.
-
-do $extension$
-begin
-    -- A schema of its own: whoever empties "public" would take the vectors along.
-    if exists (select from pg_available_extensions where name = 'vector' and installed_version is null) then
-        create schema if not exists extensions;
-        create extension vector schema extensions;
-    end if;
-exception
-    when insufficient_privilege then
-        raise notice 'pgvector is not installed: as a superuser run `create extension vector`';
-end
-$extension$;
-
--- Functions act as the owner, who must be able to name the type wherever it was installed.
-do $usage$
-declare
-    v_schema text := (select extnamespace::regnamespace::text from pg_extension where extname = 'vector');
-begin
-    if v_schema is not null then
-        execute format('grant usage on schema %s to holdfast_owner, holdfast_worker, holdfast_api, holdfast_readonly', v_schema);
-    end if;
-exception
-    when insufficient_privilege then
-        raise notice 'the roles of Holdfast may not use schema %: as a superuser grant it, unless it is open to all', v_schema;
-end
-$usage$;
 
 set local role holdfast_owner;
 

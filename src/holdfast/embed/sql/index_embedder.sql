@@ -2,20 +2,30 @@
 -- refused, some seconds once in the life of a model; searching goes on. Of callers at once one builds.
 create or replace function holdfast.index_embedder(p_embedder smallint) returns boolean
 language plpgsql security definer set search_path = holdfast, pg_temp set maintenance_work_mem = '256MB' as $$
-declare
-    v_schema text := vector_schema();
 begin
     if not pg_try_advisory_xact_lock(hashtext('holdfast.index_embedder'), p_embedder) or not needs_index(p_embedder) then
         return false;
     end if;
     perform pg_advisory_xact_lock(hashtext('holdfast.store_vectors'), 0);   -- waits for those that store some right now
+    perform create_nearest_index(p_embedder, (select dimension from embedder where id = p_embedder));
+    return true;
+end $$;
+
+-- The index itself. Belongs to whoever may look up pgvector's names (see zz_vectors.sql): its operator class must be named.
+-- With that login's rights: like create_vectors() it calls nothing that members of holdfast_owner may replace. What the table's
+-- columns need is run with the rights of the table's owner.
+drop function if exists holdfast.create_nearest_index(smallint, integer);
+create function holdfast.create_nearest_index(p_embedder smallint, p_dimension integer) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
     -- Half precision: half the size, the same neighbours; the answers' distances are computed from the whole vectors.
     execute format($index$
-        create index %1$I on embedding
+        create index embedding_nearest_%1$s on holdfast.embedding
         using hnsw ((vector::%2$s.halfvec(%3$s)) %2$s.halfvec_cosine_ops)
-        where embedder_id = %4$s$index$,
-        nearest_index(p_embedder), v_schema, (select dimension from embedder where id = p_embedder), p_embedder);
-    return true;
+        where embedder_id = %1$s$index$,
+        p_embedder,
+        (select quote_ident(n.nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'),
+        p_dimension);
 end $$;
 
 -- Whether a model has no index and should have one: comparing with every vector takes long where they fill more than 30 MB,
@@ -27,7 +37,8 @@ language sql stable security definer set search_path = holdfast, pg_temp as $$
            and case
                    -- Asked after every document: mostly the size of all says enough.
                    when pg_table_size('holdfast.embedding') < 30000 * 1024 then false
-                   else exists (select from embedding where embedder_id = m.id offset 30000 * 256 / m.dimension limit 1)
+                   else may_name_vectors()
+                        and exists (select from embedding where embedder_id = m.id offset 30000 * 256 / m.dimension limit 1)
                end
     from embedder m
     where m.id = p_embedder

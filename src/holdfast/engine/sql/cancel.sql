@@ -1,7 +1,7 @@
 -- Cancels jobs, waiting or running; a running attempt ends as cancelled and its worker is told. Audited.
 -- Answers a row per job with what became of it: cancelled, or why not.
 create or replace function holdfast.cancel(
-    p_jobs bigint[], p_actor text default session_user, p_reason text default null
+    p_jobs bigint[], p_actor text default holdfast.actor(), p_reason text default null
 ) returns table (job_id bigint, result text)
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column

@@ -1,7 +1,7 @@
 -- An operator keeps a scope (provider, organisation, pipeline, phase; those not named match all) from being claimed.
 -- Without a moment it holds until released. Nobody loses an attempt. Audited.
 create or replace function holdfast.hold(
-    p_scope jsonb, p_until timestamptz default null, p_reason text default 'held by an operator', p_actor text default session_user
+    p_scope jsonb, p_until timestamptz default null, p_reason text default 'held by an operator', p_actor text default holdfast.actor()
 ) returns bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare

@@ -5,6 +5,7 @@ returns table (key text, errors bigint, charged bigint, documents bigint, first_
 language plpgsql stable security definer set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     v_since timestamptz := overview_since(p_days, 'days');
+    v_confined_to text := confined_to();
 begin
     if p_group is null or p_group not in ('category', 'component', 'platform', 'fingerprint', 'organisation') then
         raise exception 'errors are not grouped by "%": name category, component, platform, fingerprint or organisation', p_group
@@ -16,7 +17,7 @@ begin
                                 when 'platform' then e.platform when 'fingerprint' then e.fingerprint
                                 else e.organisation end as key, e.*
             from error_log e
-            where e.at >= v_since and is_own(e.organisation)
+            where e.at >= v_since and is_own(e.organisation, v_confined_to)
         ),
         newest as (
             select distinct on (e.key) e.key, e.component, e.category, e.message from error e order by e.key, e.at desc, e.id desc

@@ -9,6 +9,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 #variable_conflict use_column
 declare
     v_since timestamptz := overview_since(p_days, 'days');
+    v_confined_to text := confined_to();
 begin
     return query
         with cause as materialized (
@@ -19,7 +20,7 @@ begin
                    array_agg(distinct e.pipeline) filter (where e.pipeline is not null) as pipelines,
                    array_agg(distinct e.phase) filter (where e.phase is not null) as phases
             from error_log e
-            where e.at >= v_since and is_own(e.organisation)
+            where e.at >= v_since and is_own(e.organisation, v_confined_to)
             group by e.fingerprint
             order by errors desc, newest desc
             limit overview_limit(p_limit)
@@ -30,12 +31,13 @@ begin
         from cause c
         join error_log e on e.id = c.newest
         cross join lateral (
-            select count(*) as jobs from pipeline_job j where overview_has_cause(j, c.fingerprint) and is_own(j.organisation)
+            select count(*) as jobs from pipeline_job j
+            where overview_has_cause(j, c.fingerprint) and is_own(j.organisation, v_confined_to)
         ) o
         left join lateral (
             select j.last_error -> 'details' ->> 'traceback' as traceback
             from pipeline_job j
-            where overview_has_cause(j, c.fingerprint) and confined_to() is null
+            where overview_has_cause(j, c.fingerprint) and v_confined_to is null
             order by j.id desc
             limit 1
         ) t on true

@@ -7,6 +7,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 #variable_conflict use_column
 declare
     v_since timestamptz := overview_since(p_days, 'days');
+    v_confined_to text := confined_to();
 begin
     if p_times is null or p_times < 1 then
         raise exception 'failing % times makes no sense: name 1 or more', p_times using errcode = 'HF400';
@@ -15,7 +16,7 @@ begin
         with offence as materialized (
             select e.document_id, e.fingerprint, count(*) as times, min(e.at) as first_at, max(e.id) as newest
             from error_log e
-            where e.charged and e.at >= v_since and is_own(e.organisation)
+            where e.charged and e.at >= v_since and is_own(e.organisation, v_confined_to)
             group by 1, 2
             having count(*) >= p_times
         )

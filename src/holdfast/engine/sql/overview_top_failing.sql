@@ -7,12 +7,13 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 #variable_conflict use_column
 declare
     v_since timestamptz := overview_since(p_days, 'days');
+    v_confined_to text := confined_to();
 begin
     return query
         with failing as materialized (
             select e.document_id, count(*) as errors, max(e.id) as newest
             from error_log e
-            where e.charged and e.at >= v_since and is_own(e.organisation)
+            where e.charged and e.at >= v_since and is_own(e.organisation, v_confined_to)
             group by 1
             order by 2 desc, 3 desc
             limit overview_limit(p_limit)

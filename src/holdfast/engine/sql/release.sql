@@ -1,5 +1,5 @@
 -- An operator ends a hold: claims put its jobs back in the queue in batches. Audited. Returns how many were parked behind it.
-create or replace function holdfast.release(p_hold_id bigint, p_actor text default session_user, p_reason text default null)
+create or replace function holdfast.release(p_hold_id bigint, p_actor text default holdfast.actor(), p_reason text default null)
 returns bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin

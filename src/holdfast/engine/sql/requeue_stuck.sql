@@ -1,6 +1,6 @@
 -- Takes jobs that work but make no progress for that long away from their workers, uncharged. Audited. Returns them.
 create or replace function holdfast.requeue_stuck(
-    p_stuck_for_minutes integer, p_pipeline text default null, p_phase text default null, p_actor text default session_user
+    p_stuck_for_minutes integer, p_pipeline text default null, p_phase text default null, p_actor text default holdfast.actor()
 ) returns setof bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare

@@ -2,7 +2,7 @@
 -- run again as a new run. Finished phases before it are never run again. Counters start anew. Audited.
 -- Answers a row per job: queued, or why not.
 create or replace function holdfast.retry(
-    p_jobs bigint[], p_phase text default null, p_actor text default session_user, p_reason text default null
+    p_jobs bigint[], p_phase text default null, p_actor text default holdfast.actor(), p_reason text default null
 ) returns table (job_id bigint, result text)
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
@@ -16,7 +16,7 @@ end $$;
 
 -- Starts failed, dead-lettered, cancelled or held jobs over from their first phase, as a new run, and clears their documents' failures. Audited.
 create or replace function holdfast.reset(
-    p_jobs bigint[], p_actor text default session_user, p_reason text default null
+    p_jobs bigint[], p_actor text default holdfast.actor(), p_reason text default null
 ) returns table (job_id bigint, result text)
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column

@@ -2,7 +2,7 @@
 -- reserved and spent. More money ends the holds that waited for it. Audited.
 create or replace function holdfast.set_budget(
     p_name text, p_daily_limit_usd numeric, p_organisation text default null, p_time_zone text default null,
-    p_actor text default session_user
+    p_actor text default holdfast.actor()
 ) returns void
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare

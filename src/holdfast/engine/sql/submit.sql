@@ -10,6 +10,7 @@ set enable_seqscan = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := clock();
+    v_confined_to text := confined_to();
     v_first phase := first_phase(p_pipeline);
     v_front double precision := front(p_pipeline);
     v_count bigint;
@@ -21,7 +22,7 @@ begin
         raise exception 'submit takes a JSON array of items, not %', coalesce(jsonb_typeof(p_items), 'null')
             using errcode = 'HF400';
     end if;
-    if exists (select from jsonb_to_recordset(p_items) as i(organisation text) where not is_own(i.organisation)) then
+    if exists (select from jsonb_to_recordset(p_items) as i(organisation text) where not is_own(i.organisation, v_confined_to)) then
         raise exception 'documents of another organisation are not yours to submit' using errcode = 'HF404';
     end if;
     if exists (select from jsonb_to_recordset(p_items) as i(organisation text) where length(i.organisation) not between 1 and 255) then

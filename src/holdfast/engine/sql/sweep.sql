@@ -94,7 +94,7 @@ begin
     if not found then
         return;
     end if;
-    update maintenance set cleaned_at = v_now;
+    update maintenance set cleaned_at = v_now where cleaned_at < v_now;
     delete from error_log
     where id in (select id from error_log where at < v_now - interval '30 days' order by at limit 10000 for update skip locked);
     delete from notice

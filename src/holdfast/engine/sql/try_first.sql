@@ -1,7 +1,7 @@
 -- Retries the first few of the jobs that failed as a filter says (see matching_jobs) and remembers the rest as a trial, which
 -- advance_trials goes on with: both or neither. Whoever is confined to an organisation tries its own jobs. Audited.
 create or replace function holdfast.try_first(
-    p_filter jsonb, p_first integer default 5, p_actor text default session_user, p_reason text default null
+    p_filter jsonb, p_first integer default 5, p_actor text default holdfast.actor(), p_reason text default null
 ) returns bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare

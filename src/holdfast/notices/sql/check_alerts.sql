@@ -13,7 +13,7 @@ begin
     if not found then
         return;
     end if;
-    update maintenance set alerts_checked_at = v_now;
+    update maintenance set alerts_checked_at = v_now where alerts_checked_at < v_now;
     v_on := (select coalesce(jsonb_agg(a), '[]') from alerts_on() a);
     for v_incident in
         update incident i set closed_at = v_now

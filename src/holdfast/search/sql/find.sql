@@ -47,5 +47,5 @@ end $$;
 -- The model whose vectors answer searches; no row where nothing was embedded yet or pgvector is absent.
 create or replace function holdfast.answering_embedder() returns table (name text, dimension integer)
 language sql stable security definer set search_path = holdfast, pg_temp as $$
-    select e.name, e.dimension from embedder e where e.active and to_regclass('holdfast.embedding') is not null
+    select e.name, e.dimension from embedder e where e.active and has_vectors()
 $$;

@@ -14,7 +14,7 @@ declare
     v_found bigint;
 begin
     select * into v_model from embedder where active;
-    if not found or to_regclass('holdfast.embedding') is null then
+    if not found or not has_vectors() then
         return;
     end if;
     if p_question -> 'phrases' <> '[]' or p_question -> 'without' <> '[]' then
@@ -47,10 +47,11 @@ create or replace function holdfast.nearest_exactly(
 returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable set search_path = holdfast, pg_temp set jit = off as $$
 begin
-    return query execute format($query$
+    -- Unknown until there is pgvector: what names vectors is read when it runs.
+    return query execute $query$
         select n.document_id, n.ordinal, row_number() over (order by n.distance, n.document_id desc, n.ordinal), 1 - n.distance
         from (
-            select e.document_id, e.ordinal, e.vector operator(%1$s.<=>) $1::%1$s.vector as distance
+            select e.document_id, e.ordinal, distance(e.vector, to_vector($1)) as distance
             from embedding e
             join document d on d.id = e.document_id
             where e.organisation = $2 and e.embedder_id = $3 and findable(d, $4)
@@ -58,7 +59,7 @@ begin
             order by distance
             limit $8
         ) n
-        order by 3$query$, vector_schema())
+        order by 3$query$
     using p_vector, p_organisation, p_model.id, p_filter, p_configurations, p_demands, p_patterns, p_limit;
 end $$;
 
@@ -80,15 +81,15 @@ begin
             select e.document_id, e.ordinal, e.vector
             from embedding e
             join document d on d.id = e.document_id
-            where e.embedder_id = %3$s and e.organisation = $2 and findable(d, $3)
+            where e.embedder_id = %2$s and e.organisation = $2 and findable(d, $3)
               and ($4 is null or fulfils(e.document_id, e.ordinal, $4, $5, $6))
-            order by e.vector::%1$s.halfvec(%2$s) operator(%1$s.<=>) $1::%1$s.halfvec(%2$s)
+            order by half_distance(half(e.vector, %1$s), half(to_vector($1), %1$s))
             limit $7
         )
         select n.document_id, n.ordinal, row_number() over (order by m.distance, n.document_id desc, n.ordinal), 1 - m.distance
         from nearest n
-        cross join lateral (select n.vector operator(%1$s.<=>) $1::%1$s.vector as distance) m
-        order by 3$query$, vector_schema(), p_model.dimension, p_model.id)
+        cross join lateral (select distance(n.vector, to_vector($1)) as distance) m
+        order by 3$query$, p_model.dimension, p_model.id)
     using p_vector, p_organisation, p_filter, p_configurations, p_demands, p_patterns, p_limit;
 end $$;
 
