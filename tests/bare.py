@@ -19,7 +19,7 @@ def make_bare(folder: Path) -> Path:
     """Make it in this folder, without a network, and give its Python. Holdfast is imported from where it is written."""
     venv.create(folder, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(folder)}))
-    for one in _needed(PROJECT["dependencies"]).values():
+    for one in needed(PROJECT["dependencies"]).values():
         _link(one, _files(one), packages)
     holdfast = distribution("holdfast")
     _link(holdfast, (file for file in _files(holdfast) if file.parts[0].endswith(".dist-info")), packages)
@@ -27,7 +27,7 @@ def make_bare(folder: Path) -> Path:
     return folder / "bin" / Path(sys.executable).name
 
 
-def _needed(requirements: Iterable[str]) -> dict[tuple[str, frozenset[str]], Distribution]:
+def needed(requirements: Iterable[str]) -> dict[tuple[str, frozenset[str]], Distribution]:
     """What these ask for here, and what that asks for in turn; by name and the extras that are asked for with it."""
     needed: dict[tuple[str, frozenset[str]], Distribution] = {}
     wanted = [Requirement(line) for line in requirements]
@@ -36,11 +36,11 @@ def _needed(requirements: Iterable[str]) -> dict[tuple[str, frozenset[str]], Dis
         key = canonicalize_name(one.name), frozenset(one.extras)
         if key not in needed:
             needed[key] = distribution(one.name)
-            wanted += _asked_by(needed[key], one.extras)
+            wanted += asked_by(needed[key], one.extras)
     return needed
 
 
-def _asked_by(one: Distribution, extras: Iterable[str]) -> Iterator[Requirement]:
+def asked_by(one: Distribution, extras: Iterable[str]) -> Iterator[Requirement]:
     for line in one.requires or ():
         requirement = Requirement(line)
         if requirement.marker is None or any(requirement.marker.evaluate({"extra": name}) for name in ("", *extras)):

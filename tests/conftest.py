@@ -48,7 +48,7 @@ BOTH_SERVERS = (
 )
 # Of these every test: the walls between organisations, and the waits and counters of every kind of failure.
 WHOLLY_ON_BOTH = ("access", "db", "stories/test_categories.py")
-WHOLE_MODULES = ("tests/plans/", "tests/test_base_install.py", "tests/walks/documents/")
+WHOLE_MODULES = ("tests/db/test_setups.py", "tests/plans/", "tests/test_base_install.py", "tests/walks/documents/")
 # Begun first: what takes a quarter of a minute must not be what everyone waits for in the end.
 LONG = (
     "tests/api/test_contract.py",
@@ -59,6 +59,8 @@ LONG = (
     "tests/engine/test_doctor_under_load.py",
     "tests/engine/test_fairness.py",
     "tests/engine/test_property.py",
+    "tests/sandbox/",
+    "tests/supabase/",
     "tests/takeover/test_whole.py",
     "tests/test_base_install.py",
     "tests/test_docs.py::test_page",

@@ -12,7 +12,8 @@ CHUNK = 65536
 class Proxy:
     """Listens on loopback while entered; `dsn` leads through it."""
 
-    def __init__(self, upstream: str) -> None:
+    def __init__(self, upstream: str, *, port: int = 0) -> None:
+        self._port = port
         self._upstream = Endpoint.of(upstream)
         self._writers: set[asyncio.StreamWriter] = set()
         self._open = asyncio.Event()
@@ -22,7 +23,7 @@ class Proxy:
         self.cuts = 0
 
     async def __aenter__(self) -> "Proxy":
-        self._listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._listener = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
         self.dsn = self._upstream.seen_through(self._listener.sockets[0].getsockname()[1])
         return self
 

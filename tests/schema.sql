@@ -168,6 +168,14 @@ CREATE INDEX chunk_public ON holdfast.chunk USING btree (organisation, id);
 CREATE INDEX chunk_words ON holdfast.chunk USING gin (((words || array_to_tsvector(ARRAY[('organisation '::text || organisation)]))));
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.claim_path (
+    position smallint not null,
+    path text[] not null,
+    constraint claim_path_path_check CHECK (((cardinality(path) >= 1) AND (cardinality(path) <= 10))),
+    constraint claim_path_pkey PRIMARY KEY ("position")
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.config_file (
     document_id bigint not null,
     number integer not null,
@@ -889,12 +897,14 @@ create table holdfast.worker (
 create sequence holdfast.last_wake minvalue 0 start 0;
 
 -- function activate_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api
+-- function actor() returns text, callable by holdfast_api
 -- function add_counts(p_one jsonb, p_other jsonb) returns jsonb
 -- function add_to_graph(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function add_webhook(p_organisation text, p_url text, p_events text[], p_secret text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function advance_trials() returns bigint, with its owner's rights, callable by holdfast_worker
 -- function alarming_error_rate() returns TABLE(failed bigint, attempts bigint)
 -- function alerts_on() returns TABLE(kind text, scope text, organisation text, message text, figures jsonb)
+-- function allow_claims() returns void
 -- function announce(p_event text, p_items jsonb) returns void
 -- function announce_exhausted(p_budget holdfast.budget, p_day date, p_left_usd numeric, p_asked_usd numeric) returns void
 -- function announce_held(p_hold holdfast.hold) returns void
@@ -923,6 +933,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function chosen_flow(p_share integer, p_chosen jsonb, p_key text) returns text
 -- function claim(p_worker text, p_lanes jsonb) returns TABLE(job_id bigint, token bigint, document_id bigint, organisation text, pipeline text, phase text, run integer, attempt integer, limit_seconds double precision, started_at timestamp with time zone, input jsonb, source_name text, source_platform text, source_location text, content_hash text, metadata jsonb, answer jsonb), with its owner's rights, callable by holdfast_worker
 -- function claimed_for_graph(p_job bigint, p_token bigint) returns holdfast.pipeline_job
+-- function claimed_org() returns text, with its owner's rights
 -- function clean_up() returns void
 -- function clear_configs(p_job bigint, p_token bigint, p_limit integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
@@ -933,6 +944,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function count_failure(p_document bigint, p_category text, p_permanent boolean, p_cool_down_until timestamp with time zone, p_error jsonb) returns void
 -- function count_story(p_document bigint) returns void
 -- function create_key(p_organisation text, p_name text, p_scope text, p_hint text, p_hash bytea, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
+-- function create_nearest_index(p_embedder smallint, p_dimension integer) returns void, with its owner's rights
+-- function create_vectors() returns void, with its owner's rights
 -- function current_documents(p_organisation text, p_platform text, p_pipeline text, p_locations text[]) returns TABLE(location text, document_id bigint, content_hash text, size bigint, job_id bigint, state text, retried boolean), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function decide(p_policy text, p_category text, p_retry_count integer, p_document_failures integer, p_retry_after_seconds double precision, OUT action text, OUT charged boolean, OUT wait_seconds double precision, OUT max_retries integer, OUT document_permanent boolean, OUT holds text, OUT hold_seconds double precision) returns record
 -- function delete_document(p_document bigint, p_actor text) returns jsonb, with its owner's rights, callable by holdfast_api
@@ -940,6 +953,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function demand_of(p_configuration regconfig, p_question jsonb) returns tsquery
 -- function diff_configs(p_run bigint, p_other bigint, p_first integer, p_limit integer) returns TABLE(added bigint, removed bigint, changed bigint, changes jsonb), callable by holdfast_api, holdfast_readonly
 -- function disable_receiver(p_receiver bigint, p_reason text) returns void
+-- function distance(extensions.vector, extensions.vector) returns double precision
 -- function document_file(p_document bigint, p_kind text) returns TABLE(organisation text, source_name text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function document_under_claim(p_job bigint, p_token bigint) returns bigint
 -- function effective_settings(p_run bigint) returns TABLE(source_path text, stanza text, key text, value text, line integer), callable by holdfast_api, holdfast_readonly
@@ -975,7 +989,10 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function give_back(p_takeover bigint, p_keys text[]) returns SETOF text, with its owner's rights
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
 -- function graph_lock(p_organisation text) returns bigint
+-- function half(extensions.vector, integer) returns extensions.halfvec
+-- function half_distance(extensions.halfvec, extensions.halfvec) returns double precision
 -- function has_keys() returns boolean, with its owner's rights, callable by holdfast_api
+-- function has_vectors() returns boolean
 -- function hash_of_embedded(p_context text, p_text text) returns text
 -- function hears(p_receivers text, p_happened_in text) returns boolean
 -- function heartbeat(p_worker text, p_jobs jsonb, OUT alive boolean, OUT stale jsonb) returns record, with its owner's rights, callable by holdfast_worker
@@ -986,7 +1003,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
 -- function is_own(p_organisation text) returns boolean
+-- function is_own(p_organisation text, p_confined_to text) returns boolean
 -- function is_spent(p_awaited holdfast.awaited_answer) returns boolean
+-- function is_trusted(p_role name) returns boolean
 -- function is_wanted(p_event text) returns boolean
 -- function job_in_brief(p_job holdfast.pipeline_job, p_source_name text) returns jsonb
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
@@ -1008,6 +1027,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
+-- function may_name_vectors() returns boolean
 -- function measure_takeover() returns void, with its owner's rights
 -- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_worker
 -- function merge_metadata(p_organisation text, p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -1195,6 +1215,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function takeovers_named(p_schema text, p_name text) returns TABLE(takeover_id bigint, table_name text, source text), with its owner's rights
 -- function takes_vectors(p_embedder smallint) returns boolean
 -- function title_of(p_metadata jsonb, p_source_name text) returns text, callable by holdfast_api, holdfast_readonly
+-- function to_vector(real[]) returns extensions.vector
 -- function told_cost_unknown(p_error jsonb, p_phase holdfast.phase) returns jsonb
 -- function trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns SETOF bigint
 -- function trial_verdicts(p_trial holdfast.trial) returns TABLE(job_id bigint, verdict text, failure text)
@@ -1205,6 +1226,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
+-- function vectors(extensions.vector[]) returns extensions.vector[], callable by holdfast_api, holdfast_worker
 -- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint
 -- function waits_for_members(p_job holdfast.pipeline_job) returns boolean
 -- function wake() returns void

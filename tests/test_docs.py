@@ -35,7 +35,11 @@ from tests.markdown import PAGES, ROOT, Block, Command, anchors, blocks, command
 
 REFERENCE = ROOT / "docs" / "reference"
 # What these show is checked by the tests of what they describe.
-CHECKED_ELSEWHERE = {REFERENCE / "cli.md", ROOT / "docs" / "explanation" / "performance.md"}
+CHECKED_ELSEWHERE = {
+    ROOT / "docs" / "guides" / "supabase.md",
+    REFERENCE / "cli.md",
+    ROOT / "docs" / "explanation" / "performance.md",
+}
 RUNNABLE = {"console", "python", "sql"}
 LIVE_PAGES = [
     page for page in PAGES if page not in CHECKED_ELSEWHERE and any(b.language in RUNNABLE for b in blocks(page))
@@ -155,7 +159,8 @@ class Reader:
             check=False,
         )
         # How far it is, a slow machine says and a fast one does not.
-        return re.sub(r"^[\d,]+ taken in, .*\n", "", done.stdout, flags=re.MULTILINE), done.returncode
+        said = re.sub(r"^[\d,]+ taken in, .*\n", "", done.stdout, flags=re.MULTILINE)
+        return _without_gaps(said), done.returncode
 
     def _ask(self, page: Path, block: Block, expected: str | None) -> None:
         with psycopg.connect(self._dsn, autocommit=True) as connection:
@@ -163,6 +168,12 @@ class Reader:
         where = f"{page.name}:{block.line}:\n"
         assert result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK), where + result.error_message.decode()
         assert expected is None or says(expected, _as_psql(result)), where + _as_psql(result)
+
+
+def _without_gaps(printed: str) -> str:
+    """What is printed everywhere: not every machine lacks protection."""
+    gaps = r"^(Settings\n +|settings: )the sandbox of file readers has gaps.*\n"
+    return re.sub(gaps, "", printed, flags=re.MULTILINE)
 
 
 def _shows_a_failure(output: str) -> bool:
@@ -205,7 +216,7 @@ def test_the_tour_in_the_readme_is_what_the_example_prints() -> None:
     )
     (tour,) = [block.text for block in blocks(ROOT / "README.md") if block.language == "text"]
     assert done.returncode == 0, done.stdout + done.stderr
-    assert says(tour, done.stdout), done.stdout
+    assert says(tour, _without_gaps(done.stdout)), done.stdout
 
 
 def test_no_link_is_dead() -> None:

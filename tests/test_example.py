@@ -1,5 +1,6 @@
 """The example ends well, and would not if the promise were broken."""
 
+import os
 import subprocess
 import sys
 from decimal import Decimal
@@ -19,6 +20,37 @@ def test_example_keeps_the_promise_through_a_killed_worker_and_a_spent_budget() 
     assert done.returncode == 0, done.stdout + done.stderr
     for said in ("kill -9 for worker one", "the budget is spent", "40 submitted = 36 done", "every invariant holds"):
         assert said in done.stdout
+
+
+TWO_JOBS = '{"jobs": [{"job_id": 1, "source_name": "a.wav", "last_error": {"error": "broke"}}, {"job_id": 2, '
+TWO_JOBS += '"source_name": "b", "last_error": null}]}'
+BROKEN = {
+    "missing": ("tour.py", None, "No such file or directory"),
+    "fails": ("tour.py", "echo 'error: the disk is full' >&2; exit 1", "ended with 1: error: the disk is full"),
+    "fails otherwise": ("tour.py", "exit 3", "holdfast ingest ended with 3 instead of 1"),
+    "two jobs": ("tour.py", f"[ $1 = jobs ] || exit 1; echo '{TWO_JOBS}'", "not 2 documents (a.wav: broke; b: None)"),
+    "no worker": ("flaky.py", None, "No such file or directory"),
+}
+
+
+@pytest.mark.parametrize(("example", "program", "reason"), BROKEN.values(), ids=BROKEN)
+def test_example_that_fails_says_why_in_one_line(
+    tmp_path: Path, example: str, program: str | None, reason: str
+) -> None:
+    """A Python beside which there is another `holdfast`, or none."""
+    (tmp_path / "python").symlink_to(sys.executable)
+    if program is not None:
+        (tmp_path / "holdfast").write_text(f"#!/bin/sh\n{program}\n")
+        (tmp_path / "holdfast").chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [tmp_path / "python", EXAMPLES / example], env=environment, capture_output=True, text=True, check=False
+    )
+    *before, last = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert last.startswith(f"examples/{example} failed: ")
+    assert reason in last
+    assert "Traceback" not in done.stdout + "".join(before)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from holdfast.engine.pipeline import Pipeline
 from holdfast.engine.queue import Queue
 from holdfast.engine.slots import Slots
 from holdfast.engine.worker import Pace, Worker
-from holdfast.errors import DatabaseUnusable, HoldfastError
+from holdfast.errors import DatabaseUnusable, HoldfastError, PhaseError
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
 from holdfast.intake.repetition import Earlier, submission_under
@@ -37,6 +37,7 @@ from holdfast.providers.answers import remove_old_answers
 from holdfast.providers.pricing import assumptions
 from holdfast.publish.removal import Receipt, delete_document, purge_superseded
 from holdfast.readings.reading import Reading, reading_of
+from holdfast.sandbox.protection import describe_gaps
 from holdfast.schema import make_ready
 from holdfast.search.hit import Hit
 from holdfast.search.knowledge import Knowledge, knowledge_of, warnings_of
@@ -50,8 +51,8 @@ from holdfast.tracing import collector
 if TYPE_CHECKING:
     from holdfast.assembly import Assembly
 
-# A worker claims, renews, sweeps and settles at the same time; with fewer connections these wait for each other.
-FEWEST_WORKER_CONNECTIONS = 4
+# A worker claims, renews, sweeps and settles at the same time: on one connection a long statement would cost its lease.
+FEWEST_WORKER_CONNECTIONS = 2
 CLEAN_SECONDS = 3600.0
 
 
@@ -106,7 +107,9 @@ class App:
     @cached_property
     def pipelines(self) -> tuple[Pipeline, ...]:
         """The built-in pipelines and those that the settings name."""
-        return unique((*self.assembly.pipelines(), *load_pipelines(self.settings.pipelines, self)))
+        # Whoever has paid for what it wants to store waits for a connection instead of paying again.
+        built_in = self.assembly.with_database(self.database.patient).pipelines()
+        return unique((*built_in, *load_pipelines(self.settings.pipelines, self)))
 
     @property
     def search(self) -> Search:
@@ -161,6 +164,24 @@ class App:
     def doubts(self) -> list[str]:
         """What an operator should know about the settings."""
         return [*map(str, assumptions(self.settings)), *collector.doubts()]
+
+    @property
+    def seen_sandbox_gaps(self) -> list[str]:
+        """What protection this machine lacks, as far as a file was read since this was opened."""
+        granted = self.assembly.children.granted
+        return [] if granted is None else describe_gaps(granted)
+
+    async def sandbox_gaps(self) -> list[str]:
+        """What protection this machine lacks against malicious files. Starts a child process to find out."""
+        try:
+            return describe_gaps(await self.assembly.children.describe_isolation())
+        except PhaseError as error:
+            return [f"no file can be read on this machine: {error}"]
+
+    async def report_sandbox_gaps(self) -> None:
+        """Log once what protection this machine lacks."""
+        for gaps in await self.sandbox_gaps():
+            events.sandbox_has_gaps(gaps)
 
     @property
     def configs(self) -> Configs:
@@ -275,7 +296,7 @@ class App:
         if concurrency is not None:
             pipelines = tuple(_with_concurrency(pipeline, concurrency) for pipeline in pipelines)
         slots = Slots.serving(pipelines, only_pipelines=only_pipelines, only_phases=tuple(only_phases))
-        return Worker(self.database, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
+        return Worker(self.database.urgent, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
 
 
 @asynccontextmanager
@@ -295,9 +316,10 @@ async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
     size = max(settings.pool_size, FEWEST_WORKER_CONNECTIONS)
     settings = settings.model_copy(update={"pool_size": size})
     async with (
-        connect(settings, command_seconds=min(settings.lease_seconds, COMMAND_SECONDS)) as database,
+        connect(settings, command_seconds=min(settings.lease_seconds, COMMAND_SECONDS), reserved=1) as database,
         AsyncExitStack() as resources,
     ):
+        await database.check_direct()
         await make_ready(database, settings)
         app = App(settings, database, resources)
         await resources.enter_async_context(app.assembly.children)

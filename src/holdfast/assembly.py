@@ -1,6 +1,5 @@
 """Chooses the tools by the settings and puts them into the hands of the phases."""
 
-import os
 from contextlib import AsyncExitStack
 from copy import copy
 from dataclasses import replace
@@ -65,6 +64,7 @@ from holdfast.providers.transcriber import Transcriber
 from holdfast.providers.whisper import WhisperTranscriber
 from holdfast.publish.phase import Publish
 from holdfast.readings.phase import Generate
+from holdfast.sandbox.platform import usable_cores
 from holdfast.settings import Settings
 from holdfast.stories.phase import Enrich
 from holdfast.validate.phase import Validate
@@ -89,7 +89,7 @@ class Assembly:
 
     def with_database(self, database: Database) -> "Assembly":
         """The same tools, opened once, for another view of the database."""
-        _ = self.store, self.embedder
+        _ = self.store, self.embedder, self.children
         other = copy(self)
         other._database = database
         return other
@@ -115,7 +115,7 @@ class Assembly:
 
     def _light_embedder(self) -> Embedder:
         # What of it holds the interpreter's lock lets no more than these run side by side.
-        return Gathering(LightEmbedder(), at_once=min(_cores(), 8))
+        return Gathering(LightEmbedder(), at_once=min(usable_cores(), 8))
 
     def _remote_embedder(self) -> Embedder:
         settings = self._settings
@@ -195,7 +195,7 @@ class Assembly:
     def configs(self) -> Pipeline:
         """The pipeline of configuration archives with its tools."""
         parse = ParseConfigs(self._database, self.store, self.children)
-        return configs(self._storing(), parse, reading=_cores())
+        return configs(self._storing(), parse, reading=usable_cores())
 
     def _written_by_model(self) -> tuple[Pipeline, ...]:
         model, writer = self.language_model, self._writer
@@ -247,7 +247,7 @@ class Assembly:
             embedder=self.embedder.provider,
             context_model=context.provider if context else None,
             graph_model=graph.provider if graph else None,
-            extracting=_cores(),
+            extracting=usable_cores(),
         )
 
     def old_files(self, folder: Path) -> OldFiles:
@@ -269,7 +269,7 @@ class Assembly:
     def children(self) -> Children:
         """The processes that open untrusted files; to be entered before a worker runs."""
         limits = Limits(memory_mb=1536, cpu_seconds=600, wall_seconds=1500, file_mb=4096)
-        return Children(limits=limits, at_most=_cores(), hidden=self._hidden)
+        return Children(limits=limits, at_most=usable_cores(), hidden=self._hidden)
 
     @property
     def _hidden(self) -> tuple[Path, ...]:
@@ -280,7 +280,7 @@ class Assembly:
         return tuple(folders)
 
     def _whisper(self) -> WhisperTranscriber:
-        return WhisperTranscriber(hidden=self._hidden, folder=self._settings.transcriber_folder, threads=_cores())
+        return WhisperTranscriber(hidden=self._hidden, folder=self._settings.transcriber_folder, threads=usable_cores())
 
     @property
     def _guard(self) -> Guard:
@@ -303,7 +303,3 @@ class Assembly:
 
 def _endpoint(provider: str, base_url: str, key: SecretStr | None) -> Endpoint:
     return Endpoint(provider, base_url, key.get_secret_value() if key else None)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -5,7 +5,9 @@ HoldfastError
 │   ├── NotFound                  what it names does not exist
 │   ├── Conflict                  it contradicts what is stored
 │   └── InvalidInput              a value is malformed or out of range
-├── DatabaseUnavailable           down, restarting, cut off, out of connections: try again
+├── DatabaseUnavailable           down, restarting, cut off: try again
+│   └── NoConnection              there is none to be had: nothing was sent, so nothing has happened
+│       └── ConnectionsUsedUp     the server or its pooler allows no more of them
 ├── DatabaseUnusable              wrong version, missing rights, not migrated: someone must act
 └── PhaseError                    a phase failed; carries its category (here: unknown)
     ├── RateLimited               rate_limit
@@ -82,6 +84,14 @@ class InvalidInput(UsageError):
 
 class DatabaseUnavailable(HoldfastError):
     """The database cannot answer now; the same call may succeed later."""
+
+
+class NoConnection(DatabaseUnavailable):
+    """No connection could be opened or borrowed: the call was not sent, and repeating it repeats nothing."""
+
+
+class ConnectionsUsedUp(NoConnection):
+    """The server, the database, the login or the pooler allows no more connections: wait until one is given up."""
 
 
 class DatabaseUnusable(HoldfastError):

@@ -1,6 +1,5 @@
 """Everything that can be configured, in one frozen object read from the environment and holdfast.toml."""
 
-import json
 import os
 import re
 import tomllib
@@ -9,7 +8,16 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -18,6 +26,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from holdfast import json_codec
+from holdfast.dsn import parse_dsn
 from holdfast.errors import InvalidInput
 
 DEFAULT_FILE = Path("holdfast.toml")
@@ -44,19 +54,20 @@ class ModelPrice(BaseModel):
 class Settings(BaseSettings):
     """What an operator may choose. A variable of the environment wins over the file.
 
-    The database's URL may carry a password, so no representation shows it.
+    The database's URLs may carry a password, so no representation and no error shows them.
     """
 
-    model_config = SettingsConfigDict(env_prefix="HOLDFAST_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix="HOLDFAST_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database_url: str | None = Field(default=None, repr=False)
+    database_direct_url: str | None = Field(default=None, repr=False)
     home: Path = Path("~/.holdfast")
     pipelines: Names = ()
     heartbeat_seconds: float = Field(default=2.5, gt=0)
     lease_seconds: float = Field(default=10.0, gt=0)
     sweep_seconds: float = Field(default=2.0, gt=0)
     poll_seconds: float = Field(default=0.5, gt=0)
-    pool_size: int = Field(default=8, ge=1, le=500)
+    pool_size: int = Field(default=4, ge=1, le=500)
     log_format: Literal["auto", "json", "console"] = "auto"
 
     organisation: str = Field(default="default", min_length=1, max_length=255)
@@ -101,13 +112,12 @@ class Settings(BaseSettings):
     stories_daily_usd: Decimal = Field(default=Decimal(5), ge=0)
     stories_estimate_usd: Decimal = Field(default=Decimal("0.003"), ge=0)
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_direct_url")
     @classmethod
-    def _looks_like_postgresql(cls, url: str | None) -> str | None:
+    def _is_a_connection_string(cls, url: str | None, info: ValidationInfo) -> str | None:
         if not url:
             return None
-        if not url.startswith(("postgresql://", "postgres://")):
-            raise ValueError("write it as postgresql://user@host:5432/database")
+        parse_dsn(url, setting=f"HOLDFAST_{str(info.field_name).upper()}")
         return url
 
     @field_validator("home", mode="after")
@@ -190,6 +200,12 @@ class Settings(BaseSettings):
         return (self.home, Path(unquote(store.path))) if store.scheme == "file" else (self.home,)
 
     @model_validator(mode="after")
+    def _names_what_the_direct_way_leads_to(self) -> "Settings":
+        if self.database_direct_url is not None and self.database_url is None:
+            raise ValueError("HOLDFAST_DATABASE_DIRECT_URL goes with HOLDFAST_DATABASE_URL: name both or the latter")
+        return self
+
+    @model_validator(mode="after")
     def _names_a_model(self) -> "Settings":
         if (self.llm_base_url is None) != (self.llm_model is None):
             raise ValueError("HOLDFAST_LLM_BASE_URL and HOLDFAST_LLM_MODEL belong together: name both or neither")
@@ -232,6 +248,8 @@ def load_settings() -> Settings:
         raise InvalidInput(_explanation(error)) from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{_settings_file()} is not valid TOML: {error}") from error
+    except RecursionError:  # from a parser written in Python: the same in every version
+        raise InvalidInput(f"{_settings_file()} is nested too deeply: flatten it") from None
 
 
 def _settings_file() -> Path:
@@ -248,7 +266,7 @@ def _decoded(value: object, *, form: str) -> object:
     if not isinstance(value, str):
         return value
     try:
-        decoded: object = json.loads(value)
+        decoded: object = json_codec.loads(value)
     except ValueError:
         raise ValueError(f"write it as {form}") from None
     return decoded

@@ -102,6 +102,15 @@ async def test_endless_json_is_refused(api: Served) -> None:
     assert problem(response, 413) == "too_large"
 
 
+@pytest.mark.parametrize("depth", [201, 5_000, 100_000])
+@pytest.mark.parametrize("path", ["/v1/documents", "/v1/jobs/bulk", "/v1/webhooks"])
+async def test_deep_json_is_refused_by_its_depth(api: Served, path: str, depth: int) -> None:
+    body = b'{"url": "https://example.org/", "metadata": ' + b"[" * depth + b"]" * depth + b"}"
+    response = await api.client.post(path, content=body, headers={"Content-Type": "application/json; charset=utf-8"})
+    assert problem(response, 422) == "invalid_input"
+    assert response.json()["detail"] == "the body is nested more than 200 deep: flatten it"
+
+
 @pytest.mark.parametrize("key", ["", "k" * 256])
 async def test_senseless_idempotency_key_is_refused(api: Served, key: str) -> None:
     assert problem(await api.upload(headers={"Idempotency-Key": key}), 422) == "invalid_input"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.api.serving import PATIENCE_SECONDS, Served, problem, serving, until
 MEGABYTE = 1 << 20
 LARGE_MB = 200
 MOST_GROWTH_MB = 60
+MOST_DESCRIPTORS = 1024
 BOUNDARY = "limit"
 FORM = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
 FILE = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'.encode()
@@ -34,15 +36,18 @@ async def test_upload_that_says_it_is_too_large_is_refused_before_it_comes(api: 
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-async def test_large_upload_never_is_in_memory(api: Served) -> None:
+@pytest.mark.parametrize("boundary", [BOUNDARY, "----json"])
+async def test_large_upload_never_is_in_memory(api: Served, boundary: str) -> None:
+    form = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+
     async def body() -> AsyncIterator[bytes]:
-        yield FILE
+        yield FILE.replace(BOUNDARY.encode(), boundary.encode())
         for number in range(LARGE_MB * 4):
             yield number.to_bytes(4, "big") * (MEGABYTE // 16)
-        yield END
+        yield END.replace(BOUNDARY.encode(), boundary.encode())
 
     with _memory() as peak:
-        response = await api.client.post("/v1/documents", content=body(), headers=FORM)
+        response = await api.client.post("/v1/documents", content=body(), headers=form)
     assert response.status_code == 202
     assert sum(path.stat().st_size for path in api.stored_files()) == LARGE_MB * MEGABYTE
     assert peak() < MOST_GROWTH_MB
@@ -176,13 +181,15 @@ class Peak:
         return (self._most - self._first) / MEGABYTE
 
 
-def _nameless_files() -> set[str]:
+def _nameless_files() -> set[tuple[int, int]]:
     """What this process has open and nobody else can find: a file that grows while an upload comes in."""
     found = set()
-    for descriptor in os.listdir("/proc/self/fd"):
+    for descriptor in range(MOST_DESCRIPTORS):
         with suppress(OSError):
-            found.add(os.readlink(f"/proc/self/fd/{descriptor}"))
-    return {target for target in found if target.endswith("(deleted)")}
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
+                found.add((status.st_dev, status.st_ino))
+    return found
 
 
 async def _say(api: Served, words: str) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
-from holdfast.errors import AuthenticationFailed, StorageUnavailable
+from holdfast.errors import AuthenticationFailed, StorageUnavailable, TooLarge
 
 # Its own process, because the limit can never be raised again. The system refuses to write beyond it as it
 # refuses to write to a full disk: in the middle.
@@ -151,9 +151,15 @@ class Faulty(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.rfile.read(int(self.headers.get("content-length") or 0))
-        self.send_response(self.server.status)
-        self.send_header("content-length", "0")
+        status = self.server.status
+        # So that what was refused is the content itself, not the question whether it is there.
+        if status in (400, 413) and self.command in ("GET", "HEAD"):
+            status = 404
+        self.send_response(status)
+        self.send_header("content-length", str(len(self.server.body)))
         self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(self.server.body)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -161,6 +167,7 @@ class Faulty(BaseHTTPRequestHandler):
 
 class FaultyServer(ThreadingHTTPServer):
     status = 503
+    body = b""
 
     @property
     def url(self) -> str:
@@ -193,6 +200,17 @@ def test_a_refusing_service_needs_other_credentials(faulty: FaultyServer, status
     with pytest.raises(AuthenticationFailed, match="AWS_ACCESS_KEY_ID") as raised:
         ArtifactStore(faulty.url).put_bytes("acme", b"content")
     assert raised.value.error_code == "STORAGE_REFUSED"
+
+
+@pytest.mark.parametrize(("status", "body"), [(413, b""), (400, b"<Error><Code>EntityTooLarge</Code></Error>")])
+@pytest.mark.parametrize("size", [7, 9_000_000])
+def test_content_larger_than_the_service_takes_is_too_large(
+    faulty: FaultyServer, status: int, body: bytes, size: int
+) -> None:
+    faulty.status, faulty.body = status, body
+    with pytest.raises(TooLarge, match="raise the limit of the bucket, or split the file") as raised:
+        ArtifactStore(faulty.url).put_bytes("acme", b"x" * size)
+    assert raised.value.error_code == "STORAGE_TOO_LARGE"
 
 
 def test_a_service_that_is_down_is_transient(faulty: FaultyServer) -> None:

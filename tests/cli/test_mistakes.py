@@ -130,6 +130,17 @@ def test_a_call_that_cannot_be_read_is_explained_in_json_too(history: CommandLin
     assert named in error["message"]
 
 
+@pytest.mark.parametrize(
+    "name", ["", "x\n;drop table y; --", "x\r;drop table y", "x\x85", "\u202ex", "x" * 64, "é" * 32]
+)
+def test_login_that_no_script_can_name_is_refused_in_one_line(name: str) -> None:
+    result = CommandLine({}).run("migrate", "--print-roles", "--login", "press", "--login", name)
+
+    assert (result.code, result.out) == (2, "")
+    assert "--login" in result.err
+    assert len(result.err.splitlines()) == 1
+
+
 def test_deeply_nested_input_is_refused(holdfast: CommandLine) -> None:
     result = holdfast.run("submit", "reports", "--org", "acme", "--input", "[" * 5000 + "]" * 5000)
 

@@ -46,6 +46,7 @@ ELSEWHERE = (
     "holdfast takeover --check",
     "holdfast takeover --run --share 10 --flow 4711=new",
     "holdfast takeover --undo",
+    "holdfast migrate --for supabase --claim org_id",
 )
 
 

@@ -79,8 +79,9 @@ def test_events_are_json_lines_when_nobody_watches(holdfast: CommandLine) -> Non
     result = holdfast.succeed("worker", "--drain")
 
     events = [json.loads(line) for line in result.err.splitlines()]
-    assert [event["event"] for event in events] == ["worker.started", "attempt.settled", "worker.stopped"]
-    assert events[1]["category"] == "corrupt_input"
+    names = ["database.connected", "worker.started", "attempt.settled", "worker.stopped"]
+    assert [event["event"] for event in events] == names
+    assert events[2]["category"] == "corrupt_input"
 
 
 def test_events_are_for_people_when_asked(holdfast: CommandLine) -> None:

@@ -157,7 +157,8 @@ async def test_server_out_of_connections_is_unavailable(guest: str, dsn: str, da
 async def test_call_waits_no_longer_than_allowed_for_a_free_connection(dsn: str) -> None:
     async with connect(Settings(database_url=dsn, pool_size=1)) as database, database.transaction():
         # Who holds the connection had all the time it took to get it, however slow the machine is.
-        impatient = Database(database._pool, replace(database._opener, command_seconds=0.2))
+        routes = database._routes
+        impatient = Database(database._pool, replace(routes, work=replace(routes.work, command_seconds=0.2)))
         with pytest.raises(DatabaseUnavailable):
             await impatient.fetchval("select 1")
 

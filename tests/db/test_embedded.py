@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import asyncpg
+import psutil
 import pytest
 
 from holdfast.db.connection import connect
@@ -172,10 +173,31 @@ async def test_restart_keeps_what_was_committed(own_server: OwnServer, mode: str
         assert await database.fetchval("select value from kept") == 42
 
 
-async def test_home_longer_than_a_socket_path_works(home: Path) -> None:
+@pytest.mark.parametrize("temporary", [None, "t" * 120])
+async def test_home_longer_than_a_socket_path_works(
+    home: Path, temporary: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if temporary is not None:
+        (home / temporary).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(home / temporary))
     long_home = home / ("x" * 120)
     async with embedded(long_home, durable=False) as dsn:
         assert await _answer(dsn) == "here"
+
+
+def test_server_of_another_account_is_known_where_the_system_hides_its_folder(
+    own_server: OwnServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = own_server.server.pid
+
+    def hide(process: psutil.Process) -> str:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "cwd", hide)
+    assert pid is not None
+    assert own_server.server.pid == pid
+    own_server.kill()
+    assert own_server.server.pid is None
 
 
 async def test_killed_initialisation_does_not_block_the_next(home: Path) -> None:

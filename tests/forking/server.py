@@ -66,22 +66,24 @@ class ForkServer:
     def _accept(self) -> None:
         caller, _ = self._listening.accept()
         call = _read_call(caller)
+        ended, alive = os.pipe()  # the other end is with the new process alone, until it ends
         pid = os.fork()
         if pid == 0:
             caller.close()
+            os.close(ended)
             self._forget_everything()
             _become(call)
         for stream in call.streams:
             os.close(stream)
-        process = os.pidfd_open(pid)
-        self._watch(caller, partial(_pass_on, caller, process))
-        self._watch(process, partial(self._answer, caller, process, pid))
+        os.close(alive)
+        self._watch(caller, partial(_pass_on, caller, pid))
+        self._watch(ended, partial(self._answer, caller, ended, pid))
 
-    def _answer(self, caller: socket.socket, process: int, pid: int) -> None:
+    def _answer(self, caller: socket.socket, ended: int, pid: int) -> None:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         self._selector.unregister(caller)
-        self._selector.unregister(process)
-        os.close(process)
+        self._selector.unregister(ended)
+        os.close(ended)
         with caller, suppress(BrokenPipeError):  # the caller may have been killed
             caller.sendall(code.to_bytes(4, "big", signed=True))
 
@@ -100,9 +102,9 @@ def _read_call(caller: socket.socket) -> Call:
     return Call(*marshal.loads(written), streams)
 
 
-def _pass_on(caller: socket.socket, process: int) -> None:
+def _pass_on(caller: socket.socket, pid: int) -> None:
     number = caller.recv(1)
-    signal.pidfd_send_signal(process, number[0] if number else signal.SIGKILL)
+    os.kill(pid, number[0] if number else signal.SIGKILL)  # nobody has waited for it: the id is its own
 
 
 def _become(call: Call) -> NoReturn:

@@ -46,7 +46,9 @@ async def test_it_ends_when_its_caller_is_told_to(
     environment = {"PATH": os.defpath, "HOLDFAST_DATABASE_URL": dsn}
     caller = await asyncio.create_subprocess_exec(ready_holdfast, "worker", env=environment, stderr=subprocess.PIPE)
     assert caller.stderr is not None
-    assert b"worker.started" in await caller.stderr.readline()
+    async with asyncio.timeout(60):
+        while b"worker.started" not in await caller.stderr.readline():
+            pass
     forked = psutil.Process(await database.fetchval("select pid from holdfast.worker"))
     caller.send_signal(number)
     code = await caller.wait()

@@ -11,8 +11,9 @@ import pytest
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
-from holdfast.db.connection import Database
+from holdfast.db.connection import Database, connect
 from holdfast.engine.control import Control
+from holdfast.engine.patience import insist
 from holdfast.engine.selection import Selection
 from holdfast.engine.worker import Worker
 from holdfast.errors import InvalidInput, NotFound, StorageUnavailable
@@ -21,8 +22,10 @@ from holdfast.intake.intake import Intake, Result, Taken
 from holdfast.intake.sources.files import Files
 from holdfast.intake.sources.links import linked
 from holdfast.intake.sources.stdin import piped
+from holdfast.settings import Settings
 from tests.engine.working import QUICK
 from tests.intake.documents import DOCUMENTS, documents, intake_for, results, store_in, take_in, write
+from tests.proxy import Proxy
 
 
 @pytest.fixture
@@ -352,3 +355,20 @@ async def _fingerprint(database: Database, folder: Path) -> tuple[object, ...]:
     ]
     stored = sorted((str(path), path.stat().st_mtime_ns) for path in (folder / "store").rglob("*"))
     return (rows, stored)
+
+
+@pytest.mark.parametrize("delivered", [True, False], ids=["answer lost", "question lost"])
+async def test_who_waits_for_the_database_takes_in_once_although_the_commit_was_not_heard_of(
+    dsn: str, database: Database, store: ArtifactStore, tmp_path: Path, *, delivered: bool
+) -> None:
+    folder = write(tmp_path / "notes", tides="high water", locks="two gates")
+    found = [*Files(folder), linked("https://example.org/tides"), piped(io.BytesIO(b"read once"), name="piped.txt")]
+    async with Proxy(dsn) as proxy, connect(Settings(database_url=proxy.dsn)) as through:
+        intake = await intake_for(through, store)
+        proxy.cut_at(b"COMMIT", delivered=delivered)
+        taken = await take_in(intake, found, patience=insist)
+        assert proxy.cuts == 1
+    assert [one.result for one in taken] == [Result.CREATED] * 4
+    stored = await database.fetch("select document_id, id from holdfast.pipeline_job order by id")
+    assert [(one.document_id, one.job_id) for one in taken] == [tuple(row) for row in stored]
+    assert len(await documents(database)) == 4

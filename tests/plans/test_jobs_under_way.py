@@ -7,6 +7,8 @@ import pytest
 from holdfast.db.connection import Database
 from tests.engine.scenario import begin, plain
 
+pytestmark = pytest.mark.thorough
+
 OTHERS_JOBS = 400
 OWN_JOBS = 20
 # A few look-ups by key for each own job; to walk what is under way even once reads more.

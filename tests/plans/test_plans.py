@@ -11,7 +11,7 @@ from tests.plans.cost import cost_of, keep_from_the_planner, warm_up
 from tests.plans.statements import QUESTIONS, VERBS, Statement
 
 # Whoever comes first writes the million.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 WITHOUT_PREPARATION = [statement for statement in (*VERBS, *QUESTIONS) if not statement.first]
 

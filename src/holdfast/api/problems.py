@@ -32,7 +32,7 @@ _STATUS: dict[type[HoldfastError], tuple[int, str]] = {
     InvalidInput: (422, "invalid_input"),
     StorageUnavailable: (503, "storage_unavailable"),
     DatabaseUnavailable: (503, "database_unavailable"),
-    DatabaseUnusable: (503, "database_unusable"),
+    DatabaseUnusable: (500, "database_unusable"),
 }
 _TITLES = {
     400: "The request cannot be read",
@@ -56,6 +56,7 @@ _CODES = {
     408: "too_slow",
     413: "too_large",
     415: "unsupported_media_type",
+    422: "invalid_input",
 }
 
 
@@ -122,11 +123,13 @@ def answer_problems(api: FastAPI) -> None:
 
 
 def _told(status: int, error: HoldfastError) -> str:
-    """What a caller may know: of our own troubles, only that there are some."""
-    if status != 503:
+    """What a caller may know: of our own troubles, only that there are some, and whether they pass by themselves."""
+    if status < 500:
         return str(error)
     events.call_not_served(error)
-    return "this cannot be done right now: call again later"
+    if status == 503:
+        return "this cannot be done right now: call again later"
+    return "the server's operator has to act first, its log says how: calling again does not help before"
 
 
 def problem_answer(

@@ -18,7 +18,7 @@ from holdfast.api.door import Door
 from holdfast.api.events import events
 from holdfast.api.failures import failures
 from holdfast.api.files import files
-from holdfast.api.guards import OnlyNeighbours, SmallBodies, SteadyBodies
+from holdfast.api.guards import OnlyNeighbours, ShallowBodies, SmallBodies, SteadyBodies
 from holdfast.api.headers import WithHeaders
 from holdfast.api.hooks import Signers, hooks
 from holdfast.api.jobs import jobs
@@ -78,6 +78,7 @@ def build(app: App, *, asks_for_keys: bool) -> FastAPI:
         api.include_router(router, prefix=PREFIX, responses=PROBLEMS)
     api.include_router(probes, responses=PROBLEMS)
     answer_problems(api)
+    api.add_middleware(ShallowBodies)
     api.add_middleware(SmallBodies)
     api.add_middleware(SteadyBodies)
     api.add_middleware(OnlyNeighbours, door=door)

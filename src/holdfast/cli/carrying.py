@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.outage import Outage
 from holdfast.cli.picture import Picture
 from holdfast.cli.request import Request
+from holdfast.engine.patience import Patience, ask_once
+from holdfast.errors import DatabaseUnavailable
 from holdfast.intake.found import Found
 from holdfast.intake.intake import Result, Taken
 from holdfast.intake.sources.files import LeftOut
@@ -90,15 +93,29 @@ def _is_carried(taken: Taken) -> bool:
     return taken.result != Result.DUPLICATE
 
 
-async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any]:
-    """Take everything in, work until it is done, and sum up. SIGINT and SIGTERM end it early and lose nothing."""
-    began_at, intaken = time.monotonic(), Intaken()
-    await app.register()
+async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any] | None:
+    """Take everything in, work until it is done, and sum up. SIGINT and SIGTERM end it early and lose nothing.
+
+    A database that goes away is waited for. None when it was told to end and there was nobody to ask for the sum.
+    """
+    began_at, intaken, outage = time.monotonic(), Intaken(), Outage(picture.away)
+    await outage(app.register)
     if request.wait:
-        interrupted = await _take_in_and_work(app, request, intaken, picture)
+        interrupted = await _take_in_and_work(app, request, intaken, picture, outage)
     else:
-        interrupted = await _unless_told_to_stop(_take_in(app, request, intaken, picture), _nothing_more)
-    summary = await _summary(app, intaken, waited=request.wait, interrupted=interrupted)
+        interrupted = await _unless_told_to_stop(_take_in(app, request, intaken, picture, outage), _nothing_more)
+    summary: dict[str, Any] = {}
+
+    async def sum_up(patience: Patience) -> None:
+        summary.update(await patience(lambda: _summary(app, intaken, waited=request.wait, interrupted=interrupted)))
+
+    if not interrupted:
+        interrupted = await _unless_told_to_stop(sum_up(outage), _nothing_more)
+    if not summary:
+        with suppress(DatabaseUnavailable):
+            await _unless_told_to_stop(sum_up(ask_once), _nothing_more)
+    if not summary:
+        return None
     return {
         **summary,
         "pipeline": request.pipeline,
@@ -108,7 +125,9 @@ async def carry(app: "App", request: Request, picture: Picture) -> dict[str, Any
     }
 
 
-async def _take_in_and_work(app: "App", request: Request, intaken: Intaken, picture: Picture) -> bool:
+async def _take_in_and_work(
+    app: "App", request: Request, intaken: Intaken, picture: Picture, patience: Patience
+) -> bool:
     worker = app.worker(only_pipelines=(request.pipeline,), grace_seconds=GRACE_SECONDS)
     working = asyncio.create_task(worker.run())
 
@@ -119,7 +138,7 @@ async def _take_in_and_work(app: "App", request: Request, intaken: Intaken, pict
         worker.stop()
 
     async def watch() -> None:
-        watching = asyncio.create_task(_take_in_and_watch(app, request, intaken, picture))
+        watching = asyncio.create_task(_take_in_and_watch(app, request, intaken, picture, patience))
         try:
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
@@ -165,22 +184,28 @@ def _nothing_more() -> None:
     """There is no worker to stop, or all is said."""
 
 
-async def _take_in_and_watch(app: "App", request: Request, intaken: Intaken, picture: Picture) -> None:
-    taking = asyncio.create_task(_take_in(app, request, intaken, picture))
+async def _take_in_and_watch(
+    app: "App", request: Request, intaken: Intaken, picture: Picture, patience: Patience
+) -> None:
+    taking = asyncio.create_task(_take_in(app, request, intaken, picture, patience))
     try:
-        await _watch(app, intaken, picture, taking)
+        await _watch(app, intaken, picture, taking, patience)
         await taking
     finally:
         taking.cancel()
 
 
-async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Picture) -> None:
+async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Picture, patience: Patience) -> None:
     intake = app.intake(request.pipeline)
     organisation = app.settings.organisation if request.organisation is None else request.organisation
 
     async def take(found: Iterable[Found]) -> None:
         async for taken in intake.take_in(
-            found, organisation=organisation, metadata=request.metadata, priority=request.priority
+            found,
+            organisation=organisation,
+            metadata=request.metadata,
+            priority=request.priority,
+            patience=patience,
         ):
             intaken.taken.append(taken)
             picture.taken_in(len(intaken.taken))
@@ -193,11 +218,13 @@ async def _take_in(app: "App", request: Request, intaken: Intaken, picture: Pict
             await take(changed)
 
 
-async def _watch(app: "App", intaken: Intaken, picture: Picture, taking: "asyncio.Task[None]") -> None:
+async def _watch(
+    app: "App", intaken: Intaken, picture: Picture, taking: "asyncio.Task[None]", patience: Patience
+) -> None:
     """Keep the picture true until everything taken in is done, or waits for longer than anyone would."""
     while True:
         complete, began_at = taking.done(), time.monotonic()
-        rows = await app.overview.progress(intaken.job_ids)
+        rows = await patience(lambda: app.overview.progress(intaken.job_ids))
         picture.show(rows)
         if complete and not _goes_on(rows):
             return
@@ -228,7 +255,7 @@ async def _summary(app: "App", intaken: Intaken, *, waited: bool, interrupted: b
         "states": Counter(job["state"] for job in family),
         "knowledge": asdict(await app.knowledge(document_ids)),
         "warnings": await app.warnings(document_ids),
-        "doubts": app.doubts,
+        "doubts": [*app.doubts, *app.seen_sandbox_gaps],
         "phases": await app.overview.spent(intaken.job_ids),
         "waiting": [_told(job) for job in family if waited and job["state"] in waits],
         "failures": [_told(job) for job in family if waited and job["state"] in FAILED],

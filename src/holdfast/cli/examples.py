@@ -84,7 +84,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "delete": ("holdfast delete 42", "holdfast delete 42 43 --yes --json"),
     "clean": ("holdfast clean",),
     "reindex": ("holdfast reindex --model openai", "holdfast reindex --model light --prune"),
-    "migrate": ("holdfast migrate", "holdfast migrate --check"),
+    "migrate": (
+        "holdfast migrate",
+        "holdfast migrate --check",
+        "holdfast migrate --print-roles --login press > roles.sql",
+        "holdfast migrate --for supabase --claim org_id",
+    ),
     "takeover": (
         "holdfast takeover --check",
         "holdfast takeover --run --share 10 --flow 4711=new",

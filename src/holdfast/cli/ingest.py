@@ -8,7 +8,7 @@ import typer
 
 from holdfast.cli.options import Json, an_organisation
 from holdfast.cli.output import answer
-from holdfast.cli.running import INTERRUPTED, WORK_FAILED, finish, reported
+from holdfast.cli.running import INTERRUPTED, WORK_FAILED, complain, finish, reported
 
 if TYPE_CHECKING:
     from holdfast.cli.request import Request
@@ -46,7 +46,8 @@ def ingest(
     What is known already is not run again: an unchanged file is passed over, the same content under another name is
     recorded as a duplicate, and a changed file is a new version, which replaces the old one when it is complete.
     Ends when nothing is left to do or to wait for within seconds; what waits longer is named, and goes on with
-    the next worker. Interrupted, it can be called again: nothing is lost and nothing is done twice.
+    the next worker. A database that goes away meanwhile is waited for. Interrupted, it can be called again:
+    nothing is lost and nothing is done twice.
     Exit code 1 when a document failed, now or before, or could not be taken in; 130 after an interruption.
     """
     with reported(as_json=as_json):
@@ -65,6 +66,9 @@ def ingest(
         )
         request.check()
     summary = finish(lambda: _carry(request, as_json=as_json), as_json=as_json)
+    if summary is None:
+        _say_unsummed(as_json=as_json)
+        raise typer.Exit(INTERRUPTED)
     _print(summary, as_json=as_json)
     if summary["interrupted"] and not watch:
         raise typer.Exit(INTERRUPTED)
@@ -72,7 +76,7 @@ def ingest(
         raise typer.Exit(WORK_FAILED)
 
 
-async def _carry(request: "Request", *, as_json: bool) -> dict[str, Any]:
+async def _carry(request: "Request", *, as_json: bool) -> dict[str, Any] | None:
     import logging
 
     from holdfast.app import open_for_worker
@@ -88,12 +92,23 @@ async def _carry(request: "Request", *, as_json: bool) -> dict[str, Any]:
     async with open_for_worker(settings) as app:
         with shown(quiet=as_json) as picture:
             summary = await carry(app, request, picture)
-    if summary["interrupted"] and STDIN in request.sources:
+    if (summary is None or summary["interrupted"]) and STDIN in request.sources:
         # Whatever still reads it does so until it ends, and the interpreter would wait for that.
-        _print(summary, as_json=as_json)
+        if summary is None:
+            _say_unsummed(as_json=as_json)
+        else:
+            _print(summary, as_json=as_json)
         sys.stdout.flush()
         os._exit(INTERRUPTED)
     return summary
+
+
+def _say_unsummed(*, as_json: bool) -> None:
+    complain(
+        "interrupted before the database could sum up: nothing is lost, the same call goes on from here",
+        code="interrupted",
+        as_json=as_json,
+    )
 
 
 def _print(summary: dict[str, Any], *, as_json: bool) -> None:

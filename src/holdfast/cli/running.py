@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import math
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -22,6 +24,8 @@ Value = TypeVar("Value")
 WORK_FAILED = 1
 CALL_WAS_WRONG = 2
 INTERRUPTED = 130
+
+SAY_SECONDS = 30.0
 
 
 def run(ask: "Callable[[App], Awaitable[Value]]", *, as_json: bool = False) -> Value:
@@ -69,6 +73,39 @@ def settings_with_logs(*, verbose: bool) -> "Settings":
     settings = load_settings()
     configure_logs(settings.log_format, level=logging.DEBUG if verbose else logging.INFO)
     return settings
+
+
+@asynccontextmanager
+async def opened(
+    open_app: "Callable[[Settings], AbstractAsyncContextManager[App]]", settings: "Settings"
+) -> "AsyncIterator[App]":
+    """Open it as soon as the database answers: for commands that go on for long.
+
+    What someone must mend first, such as a wrong password, ends it at once.
+    """
+    from holdfast.db.pauses import Pauses
+    from holdfast.engine import events
+    from holdfast.errors import DatabaseUnavailable
+
+    async with AsyncExitStack() as stack:
+        pauses, began_at, said_at = Pauses(), time.monotonic(), -math.inf
+        while True:
+            try:
+                app = await stack.enter_async_context(open_app(settings))
+                break
+            except DatabaseUnavailable as error:
+                if time.monotonic() - said_at >= SAY_SECONDS:
+                    said_at = time.monotonic()
+                    events.database_awaited(error, said_at - began_at)
+            await asyncio.sleep(pauses.next())
+        yield app
+
+
+def say_connections(app: "App", *, listening: int) -> None:
+    """Say how many connections this process may use, once nothing keeps it from beginning."""
+    from holdfast.engine import events
+
+    events.database_connected(pool=app.settings.pool_size, listening=listening if app.database.listens else 0)
 
 
 def complain(message: str, *, code: str, as_json: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.running import finish, settings_with_logs
+from holdfast.cli.running import finish, opened, say_connections, settings_with_logs
 from holdfast.cli.worker import beside
 from holdfast.errors import InvalidInput
 from holdfast.extras import install
@@ -38,12 +38,17 @@ def serve(host: Host = "127.0.0.1", port: Port = 8000, verbose: Verbose = False)
 
         settings = settings_with_logs(verbose=verbose)
         stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
         with listening(host, port) as listener:
-            async with open_app(settings) as app:
+            async with opened(open_app, settings) as app:
+
+                def begun(url: str) -> None:
+                    say_connections(app, listening=0)
+                    announce(url)
+
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    asyncio.get_running_loop().add_signal_handler(number, stop.set)
                 with beside(app.keep_telling()):
-                    await serve_api(app, listener, announce=announce, stop=stop, dress=dress)
+                    await serve_api(app, listener, announce=begun, stop=stop, dress=dress)
 
     finish(work)
 

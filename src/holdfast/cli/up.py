@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.running import finish, settings_with_logs
+from holdfast.cli.running import finish, opened, say_connections, settings_with_logs
 from holdfast.cli.serve import Host, Port, announce, dress, listening
 from holdfast.cli.worker import Concurrency, Grace, beside, leave_what_hangs
 
@@ -36,17 +36,24 @@ def up(
         settings = settings_with_logs(verbose=verbose)
         stop = asyncio.Event()
         with listening(host, port) as listener:
-            async with open_for_worker(settings) as app:
+            async with opened(open_for_worker, settings) as app:
                 running = app.worker(concurrency=concurrency, grace_seconds=grace_seconds)
 
                 def end() -> None:
                     stop.set()
                     running.stop()
 
+                def begun(url: str) -> None:
+                    say_connections(app, listening=1)
+                    announce(url)
+
                 for number in (signal.SIGTERM, signal.SIGINT):
                     asyncio.get_running_loop().add_signal_handler(number, end)
-                with beside(app.keep_clean(), app.keep_telling()), watched(running, settings.lease_seconds):
-                    serving = serve_api(app, listener, announce=announce, stop=stop, dress=dress)
+                with (
+                    beside(app.report_sandbox_gaps(), app.keep_clean(), app.keep_telling()),
+                    watched(running, settings.lease_seconds),
+                ):
+                    serving = serve_api(app, listener, announce=begun, stop=stop, dress=dress)
                     await _until_one_fails(serving, running.run())
         leave_what_hangs()
 

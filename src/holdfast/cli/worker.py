@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.running import finish, settings_with_logs
+from holdfast.cli.running import finish, opened, say_connections, settings_with_logs
 
 if TYPE_CHECKING:
     from holdfast.engine.worker import Worker
@@ -42,22 +42,26 @@ def worker(
 ) -> None:
     """Run the phases of the configured pipelines.
 
-    Start as many as you like, on as many machines as you like. Ctrl-C or SIGTERM: claim nothing more, finish what
-    runs, give back uncharged what takes too long. A second one: give everything back at once.
+    Start as many as you like, on as many machines as you like. Each waits for a database that is down. Ctrl-C or
+    SIGTERM: claim nothing more, finish what runs, give back uncharged what takes too long. A second one: give
+    everything back at once.
     """
 
     async def work() -> None:
         from holdfast.app import open_for_worker
 
         settings = settings_with_logs(verbose=verbose)
-        async with open_for_worker(settings) as app:
+        async with opened(open_for_worker, settings) as app:
             running = app.worker(
                 only_pipelines=pipeline or (),
                 only_phases=phase or (),
                 concurrency=concurrency,
                 grace_seconds=grace_seconds,
             )
-            with beside(app.keep_clean(), app.keep_telling()):
+            say_connections(app, listening=1)
+            # Who only drains has no time for it: the doctor says the same.
+            chores = () if drain else (app.report_sandbox_gaps(),)
+            with beside(*chores, app.keep_clean(), app.keep_telling()):
                 await _run(running, settings.lease_seconds, until_idle=drain)
         leave_what_hangs()
 

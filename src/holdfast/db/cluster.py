@@ -25,6 +25,8 @@ LONGEST_SOCKET_PATH = 103  # the smallest limit among the systems we run on; Pos
 LOG_NAME = "server.log"
 LARGEST_LOG = 4 * 1024 * 1024
 START_SECONDS = 60
+# Between the birth of the server's process and the moment that it writes down as its start.
+LONGEST_START_SECONDS = 5
 STOP_SECONDS = 60
 
 # Fit for two cores and a laptop's memory. Durability is PostgreSQL's default and stays on. The log never
@@ -73,9 +75,9 @@ class Cluster:
             return None
         try:
             process = psutil.Process(int(line))
-            if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self.data.resolve():
+            if process.status() != psutil.STATUS_ZOMBIE and self._is_started_here(process):
                 return process.pid
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
+        except psutil.Error:
             pass
         return None
 
@@ -153,11 +155,21 @@ class Cluster:
             check=False,
         )
 
+    def _is_started_here(self, process: psutil.Process) -> bool:
+        try:
+            return os.path.samefile(process.cwd(), self.data)
+        except psutil.AccessDenied:
+            # Some systems hide the folder of another account's process, but none when it began.
+            began_at = self._pid_file_line(3)
+            return began_at.isdigit() and abs(process.create_time() - int(began_at)) <= LONGEST_START_SECONDS
+        except OSError:
+            return False
+
     def _socket_directory(self, account: Account | None) -> Path:
-        directory = self.root / "run"
-        if len(os.fsencode(directory / SOCKET_NAME)) > LONGEST_SOCKET_PATH:
-            name = hashlib.sha256(os.fsencode(self.root.resolve())).hexdigest()[:16]
-            directory = Path(tempfile.gettempdir()) / f"holdfast-{name}"
+        name = f"holdfast-{hashlib.sha256(os.fsencode(self.root.resolve())).hexdigest()[:16]}"
+        # The temporary folder of a user may have a long name too, on macOS above all.
+        choices = (self.root / "run", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)
+        directory = next((one for one in choices if _fits(one)), choices[-1])
         directory.mkdir(mode=0o700, exist_ok=True)
         owners = {os.geteuid(), account.uid if account else os.geteuid()}
         if directory.is_symlink() or directory.stat().st_uid not in owners:
@@ -194,6 +206,10 @@ class Cluster:
         if not log.exists():
             return "no log was written"
         return log.read_bytes()[position:].decode(errors="replace").strip()
+
+
+def _fits(directory: Path) -> bool:
+    return len(os.fsencode(directory / SOCKET_NAME)) <= LONGEST_SOCKET_PATH
 
 
 def _program(name: str) -> Path:

@@ -1,29 +1,33 @@
 """The one way to the database: a pool whose errors are ours."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import asyncpg
-from asyncpg.pool import PoolConnectionProxy
 
 from holdfast.db.embedded import EmbeddedServer, joined
 from holdfast.db.listening import Listener, keep_listening
-from holdfast.db.opening import OLDEST_SERVER, Opener, RawConnection, find_pooler
+from holdfast.db.opening import OLDEST_SERVER, Opener, find_pooler
+from holdfast.db.pauses import Pauses
+from holdfast.db.pool import Connection, ConnectionPool, open_pool
+from holdfast.db.routes import Routes
 from holdfast.db.translation import translate
-from holdfast.errors import DatabaseUnavailable
+from holdfast.dsn import parse_dsn
+from holdfast.errors import NoConnection
 from holdfast.settings import Settings
 
-if TYPE_CHECKING:
-    Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
-
-Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
+__all__ = ["COMMAND_SECONDS", "CONNECT_SECONDS", "Connection", "Database", "connect", "connect_directly"]
 
 CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 30.0
-CLOSE_SECONDS = 5.0
+
+Manner: TypeAlias = Literal["usual", "urgent", "patient"]
+
+_log = logging.getLogger("holdfast")
 
 
 class Database:
@@ -33,19 +37,44 @@ class Database:
     happened, and only the caller knows how to find out.
     """
 
-    def __init__(self, pool: "Pool", opener: Opener, *, tenant: str | None = None) -> None:
+    def __init__(
+        self, pool: ConnectionPool, routes: Routes, *, tenant: str | None = None, manner: Manner = "usual"
+    ) -> None:
         self._pool = pool
-        self._opener = opener
+        self._routes = routes
         self._tenant = tenant
+        self._manner = manner
 
     def confined_to(self, organisation: str) -> "Database":
         """The same database as one organisation sees it: every other one's rows are not there."""
-        return Database(self._pool, self._opener, tenant=organisation)
+        return Database(self._pool, self._routes, tenant=organisation)
+
+    @property
+    def urgent(self) -> "Database":
+        """The same database for what keeps a worker's claims alive: served first, from connections left to it."""
+        return Database(self._pool, self._routes, manner="urgent")
+
+    @property
+    def patient(self) -> "Database":
+        """The same database for what has perhaps paid for what it wants to store: waits until there is a connection.
+
+        That repeats nothing: without a connection nothing was sent.
+        """
+        return Database(self._pool, self._routes, manner="patient")
 
     @property
     def behind_pooler(self) -> bool:
-        """Whether a transaction-pooling proxy stands before the server; notifications do not arrive then."""
-        return self._opener.behind_pooler
+        """Whether a pooling proxy stands before the server where work goes."""
+        return self._routes.work.behind_pooler
+
+    @property
+    def listens(self) -> bool:
+        """Whether notifications arrive, on a connection besides those of the pool."""
+        return self._routes.listens
+
+    async def check_direct(self) -> None:
+        """Prove that the direct way, if one is named, leads to this database and hears its notifications."""
+        await self._routes.check()
 
     async def fetch(self, sql: str, *args: object) -> list[asyncpg.Record]:
         """Every row, in a transaction of its own."""
@@ -82,9 +111,11 @@ class Database:
     async def listen(self, channel: str, callback: Listener) -> None:
         """Call back with the payload of every notification, until cancelled.
 
-        Lost connections are replaced; what was sent meanwhile is lost. Behind a pooler it only waits.
+        Lost connections are replaced; what was sent meanwhile is lost. Where only a pooler answers it only waits.
         """
-        await keep_listening(self._opener, channel, callback)
+        if not self._routes.listens:
+            await asyncio.Event().wait()
+        await keep_listening(self._routes.session, channel, callback)
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[Connection]:
@@ -97,22 +128,24 @@ class Database:
             async with self._borrowed() as connection:
                 yield connection
 
+    def _borrowed(self) -> AbstractAsyncContextManager[Connection]:
+        seconds = self._routes.work.command_seconds
+        if self._manner == "patient":
+            return self._borrowed_patiently(seconds)
+        return self._pool.borrow(seconds, urgent=self._manner == "urgent")
+
     @asynccontextmanager
-    async def _borrowed(self) -> AsyncIterator[Connection]:
-        async with asyncio.timeout(self._opener.command_seconds):
-            connection: Connection = await self._pool.acquire()
-        try:
+    async def _borrowed_patiently(self, seconds: float | None) -> AsyncIterator[Connection]:
+        pauses = Pauses()
+        async with AsyncExitStack() as stack:
+            while True:
+                try:
+                    connection = await stack.enter_async_context(self._pool.borrow(seconds))
+                    break
+                except NoConnection as error:
+                    _log.warning("database.unavailable", extra={"error": str(error)})
+                await asyncio.sleep(pauses.next())
             yield connection
-        except Exception as error:
-            # Waiting for a silent server to confirm the cancellation would double the silence, and a connection that
-            # broke in the middle of an answer must not meet its next borrower.
-            if isinstance(translate(error), DatabaseUnavailable):
-                # One that the pool itself saw closing is already out of our hands, and says so.
-                with suppress(asyncpg.InterfaceError):
-                    connection.terminate()
-            raise
-        finally:
-            await self._pool.release(connection)
 
 
 @asynccontextmanager
@@ -122,55 +155,60 @@ async def connect(
     connect_seconds: float = CONNECT_SECONDS,
     command_seconds: float | None = COMMAND_SECONDS,
     oldest_server: int = OLDEST_SERVER,
+    reserved: int = 0,
 ) -> AsyncIterator[Database]:
     """Use the database that the settings name, or the embedded one when they name none.
+
+    Of the pool's connections, `reserved` ones are left to `Database.urgent`.
 
     A call unanswered after `command_seconds` raises DatabaseUnavailable: so a silent partition is noticed.
     """
     async with AsyncExitStack() as stack:
-        opener = Opener(
-            locate=lambda: settings.database_url or "",
-            revive=None,
-            connect_seconds=connect_seconds,
-            command_seconds=command_seconds,
-        )
-        if settings.database_url is None:
-            server = await stack.enter_async_context(joined(EmbeddedServer(settings.home)))
-            opener = replace(opener, locate=lambda: server.dsn, revive=lambda: asyncio.to_thread(server.ensure_running))
-        opener = replace(opener, behind_pooler=await find_pooler(opener, oldest_server=oldest_server))
-        pool = await stack.enter_async_context(_pool(opener, settings.pool_size))
-        yield Database(pool, opener)
+        routes = await _routes(settings, stack, connect_seconds, command_seconds)
+        is_pooled = await find_pooler(routes.work, oldest_server=oldest_server)
+        routes = replace(routes, work=replace(routes.work, behind_pooler=is_pooled))
+        pool = await stack.enter_async_context(open_pool(routes.work, settings.pool_size, reserved=reserved))
+        yield Database(pool, routes)
 
 
 @asynccontextmanager
-async def _pool(opener: Opener, size: int) -> AsyncIterator["Pool"]:
-    pool = asyncpg.create_pool(
-        connect=opener.open_for_pool,
-        reset=_keep_session,
-        min_size=0,
-        max_size=size,
-        record_class=asyncpg.Record,
+async def connect_directly(settings: Settings) -> AsyncIterator[Database]:
+    """The same database past its pooler, where the settings name a way: for what needs a session of its own."""
+    async with AsyncExitStack() as stack:
+        routes = await _routes(settings, stack, CONNECT_SECONDS, COMMAND_SECONDS)
+        await find_pooler(routes.session)
+        await routes.check()
+        pool = await stack.enter_async_context(open_pool(routes.session, settings.pool_size))
+        yield Database(pool, replace(routes, work=routes.session))
+
+
+async def _routes(
+    settings: Settings, stack: AsyncExitStack, connect_seconds: float, command_seconds: float | None
+) -> Routes:
+    def opener(url: str, setting: str) -> Opener:
+        dsn = parse_dsn(url, setting=setting)
+        return Opener(lambda: dsn, None, connect_seconds, command_seconds)
+
+    if settings.database_url is None:
+        server = await stack.enter_async_context(joined(EmbeddedServer(settings.home)))
+        embedded = Opener(
+            lambda: parse_dsn(server.dsn),
+            lambda: asyncio.to_thread(server.ensure_running),
+            connect_seconds,
+            command_seconds,
+        )
+        return Routes(embedded, None)
+    direct = settings.database_direct_url
+    return Routes(
+        opener(settings.database_url, "HOLDFAST_DATABASE_URL"),
+        opener(direct, "HOLDFAST_DATABASE_DIRECT_URL") if direct else None,
     )
-    await pool
-    try:
-        yield pool
-    finally:
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await pool.close()
-        except Exception:
-            # A database that is gone cannot say goodbye; the connections are dropped either way.
-            pool.terminate()
 
 
 def _confining(organisation: str) -> str:
     """What makes a transaction a tenant's, to its end. No query, so that its isolation can still be chosen."""
     quoted = organisation.replace("'", "''")
     return f"set local role holdfast_tenant; set local holdfast.organisation to '{quoted}'"
-
-
-async def _keep_session(_: RawConnection) -> None:
-    """Nothing outlives its transaction here, so nothing is reset: that would cost a round trip per call."""
 
 
 @contextmanager

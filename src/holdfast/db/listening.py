@@ -1,12 +1,11 @@
 """Listens for notifications on a connection of its own, and comes back whenever that breaks."""
 
 import asyncio
-import random
+import logging
 from collections.abc import Callable
 
 from holdfast.db.opening import Opener, RawConnection
-from holdfast.db.translation import translate
-from holdfast.errors import DatabaseUnavailable
+from holdfast.db.pauses import Pauses
 
 Listener = Callable[[str], None]
 
@@ -14,38 +13,38 @@ FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 10.0
 CHECK_SECONDS = 15.0
 
+_log = logging.getLogger("holdfast")
+
 
 async def keep_listening(opener: Opener, channel: str, callback: Listener) -> None:
-    """Call back with each payload until cancelled. Anything but a lost connection ends it with that error."""
-    if opener.behind_pooler:
-        await asyncio.Event().wait()
-    wait_seconds = FIRST_WAIT_SECONDS
+    """Call back with each payload until cancelled. Whatever ends a connection, another one is opened."""
+    pauses = Pauses(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
     while True:
         try:
-            connection = await opener.open()
-        except DatabaseUnavailable:
-            # Jitter: many workers must not knock together at a server that just came back.
-            await asyncio.sleep(wait_seconds * random.uniform(0.5, 1.5))
-            wait_seconds = min(wait_seconds * 2, LONGEST_WAIT_SECONDS)
-            continue
-        wait_seconds = FIRST_WAIT_SECONDS
-        try:
-            await _listen_until_lost(connection, channel, callback)
-        finally:
-            connection.terminate()
+            connection = await opener.open_again()
+            try:
+                lost = await _listen(connection, channel, callback)
+                pauses = Pauses(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS)
+                await _until_lost(connection, lost)
+            finally:
+                connection.terminate()
+        except Exception as error:
+            # Work is found by polling meanwhile: nothing that goes wrong here is worth a process.
+            _log.warning("listening.interrupted", extra={"error": str(error), "error_type": type(error).__name__})
+        await asyncio.sleep(pauses.next())
 
 
-async def _listen_until_lost(connection: RawConnection, channel: str, callback: Listener) -> None:
+async def _listen(connection: RawConnection, channel: str, callback: Listener) -> asyncio.Event:
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
-    try:
-        await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: callback(str(payload)))
-        while not lost.is_set():
-            try:
-                await asyncio.wait_for(lost.wait(), CHECK_SECONDS)
-            except TimeoutError:
-                # A silent partition never ends the connection: only asking finds out.
-                await connection.execute("select 1")
-    except Exception as error:
-        if not isinstance(translate(error), DatabaseUnavailable):
-            raise
+    await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: callback(str(payload)))
+    return lost
+
+
+async def _until_lost(connection: RawConnection, lost: asyncio.Event) -> None:
+    while not lost.is_set():
+        try:
+            await asyncio.wait_for(lost.wait(), CHECK_SECONDS)
+        except TimeoutError:
+            # A silent partition never ends the connection: only asking finds out.
+            await connection.execute("select 1")

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 from holdfast.engine import foreign
 from holdfast.engine.redaction import clean_details, clean_tail, clean_text
-from holdfast.errors import Category, InvalidInput, PhaseError
+from holdfast.errors import Category, InvalidInput, NoConnection, PhaseError
 
 _TRACEBACK_LIMIT = 8_000
 _CODE_LIMIT = 200
@@ -99,6 +99,14 @@ def classify(exception: BaseException) -> Failure:
         error_type = type(exception).__name__
         text = f"{error_type}, which could not be read: reading it raised {type(trouble).__name__}"
         return Failure(Category.UNKNOWN, error=text, error_type=error_type)
+
+
+def lacks_connection(exception: BaseException) -> bool:
+    """Whether there was no connection to the database to be had: that is neither the document's fault nor its cost."""
+    try:
+        return any(isinstance(link, NoConnection) for link in _chain(exception))
+    except BaseException:
+        return False  # attributes of a foreign exception are foreign code
 
 
 def _classify(exception: BaseException) -> Failure:

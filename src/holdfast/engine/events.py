@@ -44,6 +44,11 @@ def settings_doubtful(doubt: str) -> None:
     _say(logging.WARNING, "settings.doubtful", doubt=doubt)
 
 
+def sandbox_has_gaps(gaps: str) -> None:
+    """What would protect this machine from a malicious file is not to be had here."""
+    _say(logging.WARNING, "sandbox.gaps", gaps=gaps)
+
+
 def worker_stopped(worker: str, given_back: int) -> None:
     _say(logging.INFO, "worker.stopped", worker=worker, given_back=given_back)
 
@@ -129,6 +134,21 @@ def stale_claims(results: Mapping[Handle, str]) -> None:
 
 def database_unavailable(error: Exception) -> None:
     _say(logging.WARNING, "database.unavailable", error=str(error))
+
+
+def index_not_built(error: Exception) -> None:
+    """Searches compare with every vector until it is."""
+    _say(logging.WARNING, "index.not_built", error=str(error))
+
+
+def database_awaited(error: Exception, seconds: float) -> None:
+    """The process starts as soon as the database answers, and does nothing until then."""
+    _say(logging.WARNING, "database.awaited", error=str(error), seconds=round(seconds))
+
+
+def database_connected(*, pool: int, listening: int) -> None:
+    """How many connections this process may use from now on."""
+    _say(logging.INFO, "database.connected", connections=pool + listening, pool=pool, listening=listening)
 
 
 def swept(lost_jobs: list[int], timed_out_jobs: list[int]) -> None:

@@ -10,13 +10,16 @@ from typing import cast
 
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt, Json
-from holdfast.engine.classify import Failure, classify
+from holdfast.engine.classify import Failure, classify, lacks_connection
 from holdfast.engine.cost import money
 from holdfast.engine.isolation import run_isolated
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase
 from holdfast.engine.queue import Queue
 from holdfast.errors import BudgetExceeded, InvalidInput, TimedOut
+
+# Its call has waited for a connection already. Less than `ingest` stays for, more than a busy server should be asked.
+NO_CONNECTION_SECONDS = 5.0
 
 
 async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
@@ -36,7 +39,8 @@ async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
             raise
         return classify(error)
     except BaseException as error:
-        return classify(error)
+        failure = classify(error)
+        return _without_connection(failure, phase) if lacks_connection(error) else failure
 
 
 def out_of_time(attempt: Attempt) -> Failure:
@@ -45,6 +49,17 @@ def out_of_time(attempt: Attempt) -> Failure:
     failure = classify(TimedOut(text, error_code="TIMEOUT", details={"threshold_seconds": attempt.limit_seconds}))
     # It was broken off: a call may be under way whose bill nobody will see.
     return replace(failure, traceback="", cost_is_known=False)
+
+
+def _without_connection(failure: Failure, phase: Phase) -> Ending:
+    """The ending of an attempt whose handler found no connection: nobody's fault, so it is given back uncharged.
+
+    Not where it may have paid a provider before: going back and forth would pay without end, so the policy decides how
+    often, and what was reserved counts as spent.
+    """
+    if phase.provider is None and phase.budget is None and not phase.paid:
+        return GiveBack(failure.error, wait_seconds=NO_CONNECTION_SECONDS, cost_usd=failure.cost_usd)
+    return replace(failure, cost_is_known=False)
 
 
 async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:

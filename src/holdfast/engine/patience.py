@@ -1,26 +1,36 @@
 """Waits for a database that is away, without coming back in step with everyone else."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from holdfast.db.pauses import Pauses
 from holdfast.engine import events
 from holdfast.errors import DatabaseUnavailable
 
 Value = TypeVar("Value")
 
-FIRST_PAUSE_SECONDS = 0.05
-LONGEST_PAUSE_SECONDS = 2.0
+
+class Patience(Protocol):
+    """How long whoever asks is ready to wait for an answer."""
+
+    async def __call__(self, call: Callable[[], Awaitable[Value]]) -> Value:
+        """What the call gives, however often it was made for that."""
 
 
-async def insist(call: Callable[[], Awaitable[Value]]) -> Value:
+async def ask_once(call: Callable[[], Awaitable[Value]]) -> Value:
+    """Call, and leave it to the caller what a database that is away means."""
+    return await call()
+
+
+async def insist(
+    call: Callable[[], Awaitable[Value]], *, tell: Callable[[DatabaseUnavailable], None] = events.database_unavailable
+) -> Value:
     """Call until the database answers. Only for calls that may be repeated although an earlier one had arrived."""
-    pause = FIRST_PAUSE_SECONDS
+    pauses = Pauses()
     while True:
         try:
             return await call()
         except DatabaseUnavailable as error:
-            events.database_unavailable(error)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            tell(error)
+            await asyncio.sleep(pauses.next())

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.artifacts.translation import STORAGE_FULL
-from holdfast.db.connection import Connection, Database
+from holdfast.db.connection import Database
 from holdfast.engine.attempt import Json
 from holdfast.engine.organisation import checked_organisation
-from holdfast.engine.queue import Submission, Submitted, submit
+from holdfast.engine.patience import Patience, ask_once
+from holdfast.engine.queue import Submission, Submitted
 from holdfast.engine.strict_json import dump
 from holdfast.errors import StorageUnavailable, TooLarge
 from holdfast.intake.contents import Stored, Unreadable, store_content
+from holdfast.intake.delivery import Delivery, Ready
 from holdfast.intake.found import Found
 from holdfast.intake.standing import Location, Standing, current_documents
 from holdfast.standard import Carried
@@ -60,15 +61,6 @@ class Taken:
     metadata_merged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A document whose bytes are stored; a link has none yet."""
-
-    found: Found
-    submission: Submission
-    artifact: Artifact | None
-
-
 class Intake:
     """Takes documents into one pipeline, which must be registered: otherwise NotFound."""
 
@@ -87,32 +79,34 @@ class Intake:
         organisation: str,
         metadata: Mapping[str, Json] | None = None,
         priority: int = 0,
+        patience: Patience = ask_once,
     ) -> AsyncIterator[Taken]:
         """Take in what a source finds, in its order, and say of each what became of it.
 
         Document, job, queue entry and artifact pointer are one transaction, shared by a batch. To repeat it after any
         interruption is safe: what arrived is unchanged then, and bytes stored for nothing are swept away. What is said
         of a document that stands there already is merged into its metadata, and no phase runs. What cannot be read, is
-        too large or finds no room is told and passed over; other trouble of store or database ends it with their error.
+        too large or finds no room is told and passed over; other trouble of the store ends it with its error, and a
+        database that is away is waited for as `patience` has it.
         """
-        order = _Order(checked_organisation(organisation), metadata or {}, priority)
+        order = _Order(checked_organisation(organisation), metadata or {}, priority, patience)
         batches = _batches(found)
         while batch := await asyncio.to_thread(next, batches, None):
             for taken in await self._take_batch(batch, order):
                 yield taken
 
     async def _take_batch(self, batch: Sequence[Found], order: "_Order") -> list[Taken]:
-        standing = await current_documents(
-            self._database, batch, organisation=order.organisation, pipeline=self._pipeline
+        standing = await order.patience(
+            lambda: current_documents(self._database, batch, organisation=order.organisation, pipeline=self._pipeline)
         )
         turns = asyncio.Semaphore(_READERS)
         prepared = await asyncio.gather(*(self._prepare(found, standing, order, turns) for found in batch))
-        ready = [item for item in prepared if isinstance(item, _Ready)]
-        submitted = iter(await self._submit(ready))
+        ready = [item for item in prepared if isinstance(item, Ready)]
+        submitted = iter(await Delivery(self._database, self._pipeline, ready).made(order.patience))
         merged = await self._merge_metadata([item for item in prepared if isinstance(item, Taken)], order)
         return [
             _taken(item, next(submitted))
-            if isinstance(item, _Ready)
+            if isinstance(item, Ready)
             else replace(item, metadata_merged=item.document_id in merged)
             for item in prepared
         ]
@@ -125,19 +119,21 @@ class Intake:
         ]
         if not said:
             return set()
-        rows = await self._database.fetch(
-            "select holdfast.merge_metadata($1, $2::text::jsonb) as id", order.organisation, dump(said).decode()
+        rows = await order.patience(
+            lambda: self._database.fetch(
+                "select holdfast.merge_metadata($1, $2::text::jsonb) as id", order.organisation, dump(said).decode()
+            )
         )
         return {row["id"] for row in rows}
 
     async def _prepare(
         self, found: Found, standings: Mapping[Location, Standing], order: "_Order", turns: asyncio.Semaphore
-    ) -> _Ready | Taken:
+    ) -> Ready | Taken:
         standing = standings.get((found.platform, found.location or ""))
         if found.content is None:
             if standing is not None and standing.is_awaited:
                 return _known(found, Result.EXISTING, standing)
-            return _Ready(found, order.submission(found, {"url": found.location}), None)
+            return Ready(found, order.submission(found, {"url": found.location}), None)
         try:
             async with turns:
                 stored = await asyncio.to_thread(self._store_content, found, standing, order)
@@ -154,19 +150,10 @@ class Intake:
             return _known(found, Result.UNCHANGED, standing)
         carried = Carried(original=stored.artifact, media_type=stored.media_type, name=found.name)
         submission = order.submission(found, carried.to_json(), content_hash=stored.artifact.hash)
-        return _Ready(found, submission, stored.artifact)
+        return Ready(found, submission, stored.artifact)
 
     def _store_content(self, found: Found, standing: Standing | None, order: "_Order") -> Stored | None:
         return store_content(self._store, order.organisation, found, standing=standing, most_bytes=self._most_bytes)
-
-    async def _submit(self, ready: Sequence[_Ready]) -> list[Submitted]:
-        if not ready:
-            return []
-        async with self._database.transaction() as connection:
-            submitted = await submit(connection, self._pipeline, [item.submission for item in ready])
-            await _use_artifacts(connection, ready, submitted)
-            await _publish_duplicates(connection, submitted)
-            return submitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +163,7 @@ class _Order:
     organisation: str
     metadata: Mapping[str, Json]
     priority: int
+    patience: Patience
 
     def said(self, found: Found) -> dict[str, Json]:
         return {**found.metadata, **self.metadata}
@@ -219,30 +207,7 @@ def _size(found: Found) -> int:
         return 0
 
 
-async def _use_artifacts(connection: Connection, ready: Sequence[_Ready], submitted: Sequence[Submitted]) -> None:
-    uses = [
-        {"document_id": answer.document_id, "items": [{"kind": "original", **item.artifact.to_json()}]}
-        # One order for all who take in the same files at the same time.
-        for item, answer in sorted(
-            zip(ready, submitted, strict=True), key=lambda pair: pair[0].submission.content_hash or ""
-        )
-        if item.artifact is not None and answer.result == Result.CREATED
-    ]
-    await connection.execute(
-        "select holdfast.use_artifacts(i.document_id, i.items)"
-        " from jsonb_to_recordset($1::text::jsonb) as i(document_id bigint, items jsonb)",
-        dump(uses).decode(),
-    )
-
-
-async def _publish_duplicates(connection: Connection, submitted: Sequence[Submitted]) -> None:
-    """A repeated content takes its location at once: there is no job that would."""
-    duplicates = sorted(answer.document_id for answer in submitted if answer.result == Result.DUPLICATE)
-    if duplicates:
-        await connection.execute("select holdfast.publish_document(id) from unnest($1::bigint[]) as id", duplicates)
-
-
-def _taken(ready: _Ready, answer: Submitted) -> Taken:
+def _taken(ready: Ready, answer: Submitted) -> Taken:
     return Taken(
         found=ready.found,
         result=Result(answer.result),

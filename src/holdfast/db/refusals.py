@@ -1,0 +1,94 @@
+"""Turns whatever goes wrong while a connection is opened into ours: try again, wait for a free one, or act.
+
+Poolers do not speak with the server's codes: Supavisor says XX000 to everything, PgBouncer 08P01. Their words decide.
+"""
+
+import ssl
+
+import asyncpg
+
+from holdfast.errors import ConnectionsUsedUp, DatabaseUnusable, HoldfastError, NoConnection
+
+ADVICE = "correct HOLDFAST_DATABASE_URL"
+# SQLSTATE classes that pass by themselves: connection, resources, operator, system, internal (all that Supavisor says).
+PASSING_CLASSES = ("08", "40", "53", "55", "57", "58", "XX")
+USED_UP_STATES = ("53300",)
+USED_UP_WORDS = (
+    "max clients",
+    "maxclients",
+    "max client connections",
+    "max_client_conn",
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+    "query_wait_timeout",
+)
+UNUSABLE_WORDS = (
+    "tenant or user not found",
+    "tenant/user",
+    "no such user",
+    "no such database",
+    "unsupported startup parameter",
+    "endpoint id is not specified",
+    "password authentication failed",
+    "authentication failed",
+)
+
+# The driver has no type for a server without TLS where the URL requires it.
+NO_TLS = "rejected SSL upgrade"
+
+
+def translate_connecting(error: Exception) -> HoldfastError:
+    """Our error for any that was raised while opening a connection: there every one is about the database."""
+    match error:
+        case asyncpg.PostgresError():
+            return _from_server(error)
+        case TimeoutError():
+            return NoConnection("no connection to the database in time: check that it is up and has connections left")
+        case ssl.SSLCertVerificationError():
+            return DatabaseUnusable(
+                f"the database's certificate is not trusted: {error.verify_message}; name its authority with "
+                "sslrootcert=… or correct the host in HOLDFAST_DATABASE_URL"
+            )
+        case ssl.SSLError() if error.library in ("X509", "PEM"):
+            return DatabaseUnusable(f"a certificate or key for the database cannot be read: {error.reason}; {ADVICE}")
+        case ConnectionError() if NO_TLS in str(error):
+            return DatabaseUnusable(
+                f"the database offers no encryption: {error}; enable TLS in the server, or change sslmode or the "
+                "address in HOLDFAST_DATABASE_URL"
+            )
+        case OSError():
+            return NoConnection(f"cannot reach the database: {error}; check that it runs and HOLDFAST_DATABASE_URL")
+        case asyncpg.ClientConfigurationError():
+            return DatabaseUnusable(f"the database cannot be entered so: {_one_line(error)}; {ADVICE}")
+        case _:
+            # Garbage from something that is no PostgreSQL, or a proxy that broke off: the driver has no type for that.
+            return NoConnection(
+                f"what answers is no PostgreSQL, or broke off ({type(error).__name__}): check HOLDFAST_DATABASE_URL"
+            )
+
+
+def _from_server(error: asyncpg.PostgresError) -> HoldfastError:
+    state, text = error.sqlstate or "", _one_line(error)
+    words = text.lower()
+    if state in USED_UP_STATES or any(said in words for said in USED_UP_WORDS):
+        return ConnectionsUsedUp(
+            f"the database has no connection left: {text}; wait for one, lower HOLDFAST_POOL_SIZE or allow more"
+        )
+    if any(said in words for said in UNUSABLE_WORDS) or state.startswith("28"):
+        return DatabaseUnusable(f"the database refuses the login: {text}; {ADVICE}")
+    if state == "3D000":
+        return DatabaseUnusable(f"{text}; correct the database's name in HOLDFAST_DATABASE_URL or create it")
+    if state == "42501":
+        return DatabaseUnusable(f"{text}; grant it, or connect as a role that has it")
+    if not state or state.startswith(PASSING_CLASSES):
+        return NoConnection(f"the database cannot be entered now: {text}")
+    return DatabaseUnusable(f"the database cannot be entered so: {text}; {ADVICE}")
+
+
+def _one_line(error: Exception) -> str:
+    """What it says, without the details and hints that follow on lines of their own."""
+    text = str(error).partition("\n")[0]
+    if "root.crt" in text:
+        text += " (sslrootcert=system trusts the authorities of this machine)"
+    return text
