@@ -2,7 +2,8 @@
 -- that it is a copy of. HF404 when there is no such document, or nothing is kept of that kind. Reads only.
 create or replace function holdfast.document_file(p_document bigint, p_kind text)
 returns table (organisation text, source_name text, hash text, size bigint)
-language plpgsql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+language plpgsql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 begin
     if not exists (select from document d where d.id = p_document and d.deleted_at is null) then

@@ -4,7 +4,8 @@
 create or replace function holdfast.configs_run(p_run bigint)
 returns table (run bigint, source_name text, job_id bigint, status text, state text, percent integer, metrics jsonb,
                error_message text, next text)
-language plpgsql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+language plpgsql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 begin
     return query
