@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from holdfast.engine import isolated_scratch
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.isolated_lease import Child
 from holdfast.engine.isolation import Limits
@@ -378,6 +381,23 @@ async def test_scratch_is_never_made_where_others_can_write(tmp_path: Path) -> N
         async with Children(limits=SMALL, at_most=1) as children:
             await count(children)
     planted.rmdir()
+
+
+def test_sweeping_beside_others_who_come_and_go_finds_nothing_wrong() -> None:
+    done = threading.Event()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            isolated_scratch.Scratch.create().remove()
+
+    with ThreadPoolExecutor(2) as others:
+        for _ in range(2):
+            others.submit(come_and_go)
+        try:
+            for _ in range(3_000):
+                isolated_scratch.sweep()
+        finally:
+            done.set()
 
 
 @asynccontextmanager

@@ -66,12 +66,12 @@ def shared_parent() -> Path:
 
 def sweep() -> None:
     """Remove what processes that were killed left behind. Safe at any time, beside any number of others."""
-    parent = shared_parent()
-    if not parent.is_dir():
+    if not shared_parent().is_dir():
         return
-    for path in _open_parent().iterdir():
-        with suppress(OSError):  # its owner lives, or another sweeper has it
-            Scratch(path, _lock(path)).remove()
+    with suppress(FileNotFoundError):  # the last to leave has removed the parent meanwhile
+        for path in _open_parent().iterdir():
+            with suppress(OSError):  # its owner lives, or another sweeper has it
+                Scratch(path, _lock(path)).remove()
 
 
 def _open_parent() -> Path:
