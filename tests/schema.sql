@@ -890,6 +890,7 @@ create table holdfast.worker (
     seen_at timestamp with time zone not null,
     lost_at timestamp with time zone,
     stopped_at timestamp with time zone,
+    in_touch_since timestamp with time zone not null,
     constraint worker_id_check CHECK (((length(id) >= 1) AND (length(id) <= 255))),
     constraint worker_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -929,10 +930,11 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function carried_rows(p_takeover bigint, p_keys text[]) returns TABLE(key text, reason text), with its owner's rights
 -- function charge_reindexed(p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
 -- function check_alerts(OUT opened integer, OUT closed integer) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
--- function check_timeouts(OUT updated_count bigint, OUT updated_jobs bigint[]) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function check_timeouts(p_lease_seconds double precision, OUT updated_count bigint, OUT updated_jobs bigint[], OUT more boolean) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function chosen_flow(p_share integer, p_chosen jsonb, p_key text) returns text
 -- function claim(p_worker text, p_lanes jsonb) returns TABLE(job_id bigint, token bigint, document_id bigint, organisation text, pipeline text, phase text, run integer, attempt integer, limit_seconds double precision, started_at timestamp with time zone, input jsonb, source_name text, source_platform text, source_location text, content_hash text, metadata jsonb, answer jsonb), with its owner's rights, callable by holdfast_worker
 -- function claimed_for_graph(p_job bigint, p_token bigint) returns holdfast.pipeline_job
+-- function claimed_job(p_job_id bigint, p_token bigint) returns holdfast.pipeline_job
 -- function claimed_org() returns text, with its owner's rights
 -- function clean_up() returns void
 -- function clear_configs(p_job bigint, p_token bigint, p_limit integer) returns boolean, with its owner's rights, callable by holdfast_worker
@@ -995,7 +997,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function has_vectors() returns boolean
 -- function hash_of_embedded(p_context text, p_text text) returns text
 -- function hears(p_receivers text, p_happened_in text) returns boolean
--- function heartbeat(p_worker text, p_jobs jsonb, OUT alive boolean, OUT stale jsonb) returns record, with its owner's rights, callable by holdfast_worker
+-- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
 -- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
 -- function index_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -1017,6 +1019,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function known_cost(p_job holdfast.pipeline_job) returns numeric
 -- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean), with its owner's rights
 -- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function late_items(p_items jsonb, p_settled bigint[]) returns jsonb
+-- function late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
+-- function learn_cost(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
 -- function left_rows(p_takeover bigint, p_limit integer) returns TABLE(key text, reason text), with its owner's rights
 -- function let_go(p_takeover bigint, p_documents bigint[]) returns void, with its owner's rights
 -- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
@@ -1027,6 +1032,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
+-- function may_become_known(p_attempt holdfast.pipeline_phase) returns boolean
+-- function may_judge(p_worker text, p_lease_seconds double precision, p_now timestamp with time zone) returns boolean
 -- function may_name_vectors() returns boolean
 -- function measure_takeover() returns void, with its owner's rights
 -- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_worker
@@ -1154,6 +1161,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function remove_receiver(p_receiver bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function remove_story(p_document bigint) returns jsonb, with its owner's rights
 -- function reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
+-- function reopen_entry(p_job_id bigint, p_token bigint, p_new_token bigint) returns void
 -- function replace_older(p_organisation text, p_platform text, p_location text) returns void
 -- function replaced_above(p_document bigint) returns bigint
 -- function replaced_by(p_documents bigint[]) returns bigint[]
@@ -1162,6 +1170,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reroute() returns bigint
 -- function reserve_budget(p_job_id bigint, p_token bigint, p_amount_usd numeric, OUT granted boolean, OUT budget text, OUT left_usd numeric, OUT resets_at timestamp with time zone) returns record, with its owner's rights, callable by holdfast_worker
 -- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function resume_attempt(p_job_id bigint, p_token bigint, p_worker text) returns bigint
+-- function resume_attempts(p_worker text, p_jobs jsonb) returns jsonb
 -- function retries_of(p_job bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint
@@ -1195,7 +1205,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function submit_known(p_first holdfast.phase, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
 -- function supersede(p_document bigint, p_by bigint) returns void
 -- function swap_places(p_document bigint, p_copy bigint) returns void
--- function sweep(p_lease_seconds double precision, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint) returns record, with its owner's rights, callable by holdfast_worker
+-- function sweep(p_lease_seconds double precision, p_worker text, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint, OUT more boolean, OUT undecided boolean) returns record, with its owner's rights, callable by holdfast_worker
 -- function take(p_deliveries bigint[], p_now timestamp with time zone) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text)
 -- function take_answer(p_awaited holdfast.awaited_answer, p_job holdfast.pipeline_job, p_message_id text, p_outcome text, p_body jsonb) returns text
 -- function take_deliveries(p_kinds text[], p_busy bigint[], p_limit integer) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -1216,6 +1226,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function takes_vectors(p_embedder smallint) returns boolean
 -- function title_of(p_metadata jsonb, p_source_name text) returns text, callable by holdfast_api, holdfast_readonly
 -- function to_vector(real[]) returns extensions.vector
+-- function token_after(p_job_id bigint, p_token bigint) returns bigint
 -- function told_cost_unknown(p_error jsonb, p_phase holdfast.phase) returns jsonb
 -- function trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns SETOF bigint
 -- function trial_verdicts(p_trial holdfast.trial) returns TABLE(job_id bigint, verdict text, failure text)
@@ -1236,6 +1247,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function warnings_of(p_documents bigint[]) returns TABLE(document_id bigint, source_name text, code text, message text), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function weakness(p_kind text) returns integer, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function with_parts(p_documents bigint[]) returns bigint[]
+-- function without_cost(p_attempt holdfast.pipeline_phase) returns holdfast.pipeline_phase
 -- function without_words(p_attempt holdfast.pipeline_phase) returns holdfast.pipeline_phase
 -- function word_query(p_lexeme text) returns tsquery
 -- function word_shares() returns TABLE(lexeme text, share real)

@@ -20,11 +20,12 @@ from holdfast.engine import events
 from holdfast.engine.answer import Answer, deliver
 from holdfast.engine.control import Control
 from holdfast.engine.doctor import Finding, Repair, examine, repair
+from holdfast.engine.lifeline import Pace
 from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Pipeline
 from holdfast.engine.queue import Queue
 from holdfast.engine.slots import Slots
-from holdfast.engine.worker import Pace, Worker
+from holdfast.engine.worker import Worker
 from holdfast.errors import DatabaseUnusable, HoldfastError, PhaseError
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
@@ -296,7 +297,7 @@ class App:
         if concurrency is not None:
             pipelines = tuple(_with_concurrency(pipeline, concurrency) for pipeline in pipelines)
         slots = Slots.serving(pipelines, only_pipelines=only_pipelines, only_phases=tuple(only_phases))
-        return Worker(self.database.urgent, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
+        return Worker(self.database, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
 
 
 @asynccontextmanager

@@ -131,7 +131,9 @@ async def test_roles_that_schedule_may_call_it(database: Database, role: str) ->
 
 
 async def test_a_role_that_only_reads_may_not(database: Database) -> None:
-    allowed = "select has_function_privilege('holdfast_readonly', 'holdfast.check_timeouts()', 'execute')"
+    allowed = (
+        "select has_function_privilege('holdfast_readonly', 'holdfast.check_timeouts(double precision)', 'execute')"
+    )
     assert await database.fetchval(allowed) is False
 
 

@@ -7,10 +7,11 @@ import pytest
 
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.lifeline import Pace
 from holdfast.engine.pipeline import Done, Phase, Pipeline
 from holdfast.engine.policy import STRICT, Policy, Rule
 from holdfast.engine.queue import Lane, Queue
-from holdfast.engine.worker import Pace, Worker
+from holdfast.engine.worker import Worker
 from holdfast.errors import Category, RateLimited
 from tests.conftest import Clock
 from tests.engine.scenario import until_listened_to

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from holdfast.db.connection import Database
+from holdfast.engine.lifeline import Pace
 from holdfast.engine.pipeline import Phase, Pipeline
 from holdfast.engine.queue import Queue, Submission, Submitted, submit
-from holdfast.engine.worker import Pace, Worker
+from holdfast.engine.worker import Worker
 
 QUICK = Pace(heartbeat_seconds=0.1, sweep_seconds=0.2, poll_seconds=0.1, drain_seconds=5)
 

@@ -13,7 +13,7 @@ SILENT = "update holdfast.worker set seen_at = seen_at - interval '1 day' where 
 
 
 async def lose(database: Database, *, pid: int) -> None:
-    """Have this process be silent for longer than any lease; comes back when another worker has noticed."""
+    """Have this process be silent for longer than any lease; comes back when that has been noticed."""
     rows = await database.fetch("select id from holdfast.worker where pid = $1 and lost_at is null", pid)
     await lose_named(database, *(row["id"] for row in rows))
 
@@ -22,4 +22,4 @@ async def lose_named(database: Database, *names: str) -> None:
     """The same for workers of one process, which their names tell apart."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while await database.execute(SILENT, names) != "UPDATE 0":
-            await asyncio.sleep(0.05)
+            await database.execute("select holdfast.sweep(3600)")

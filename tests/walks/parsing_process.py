@@ -13,8 +13,9 @@ import httpx2
 
 from holdfast.db.connection import connect
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.lifeline import Pace
 from holdfast.engine.pipeline import Awaits, Done, Ending, Outcome, Phase, Pipeline
-from holdfast.engine.worker import Pace, Worker
+from holdfast.engine.worker import Worker
 from holdfast.settings import Settings
 from tests.walks.worker_process import say, stand_still
 

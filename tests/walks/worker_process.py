@@ -15,8 +15,9 @@ from typing import Any
 
 from holdfast.db.connection import Connection, connect
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.lifeline import Pace
 from holdfast.engine.pipeline import Done, Ending, Phase, Pipeline
-from holdfast.engine.worker import Pace, Worker
+from holdfast.engine.worker import Worker
 from holdfast.settings import Settings
 
 BOUNDARIES = ("after_claim", "mid_phase", "before_settle", "during_settle", "after_settle")

@@ -13,7 +13,7 @@ _TRACEBACK_LIMIT = 8_000
 _CODE_LIMIT = 200
 _CHAIN_LIMIT = 32
 # More than any single attempt can cost; a larger figure is a provider's or a handler's mistake.
-_COST_LIMIT = Decimal(1_000_000)
+LARGEST_COST_USD = Decimal(1_000_000)
 
 _KINDS: tuple[type[PhaseError], ...] = (PhaseError, *PhaseError.__subclasses__())
 _ERRORS = {kind.category: kind for kind in _KINDS if kind.__module__ == PhaseError.__module__}
@@ -105,6 +105,17 @@ def lacks_connection(exception: BaseException) -> bool:
     """Whether there was no connection to the database to be had: that is neither the document's fault nor its cost."""
     try:
         return any(isinstance(link, NoConnection) for link in _chain(exception))
+    except BaseException:
+        return False  # attributes of a foreign exception are foreign code
+
+
+def states_cost(exception: BaseException) -> bool:
+    """Whether an error tells what was paid: it was raised on purpose, or the other side refused the request."""
+    try:
+        return all(
+            any(isinstance(link, PhaseError) or foreign.http_status(link) for link in _chain(member))
+            for member in _members(exception)
+        )
     except BaseException:
         return False  # attributes of a foreign exception are foreign code
 
@@ -201,4 +212,4 @@ def _clean_cost(cost: object) -> Decimal:
         amount = Decimal(str(cost))
     except InvalidOperation:
         return Decimal(0)
-    return amount if amount.is_finite() and 0 <= amount <= _COST_LIMIT else Decimal(0)
+    return amount if amount.is_finite() and 0 <= amount <= LARGEST_COST_USD else Decimal(0)

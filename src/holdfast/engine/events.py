@@ -53,9 +53,19 @@ def worker_stopped(worker: str, given_back: int) -> None:
     _say(logging.INFO, "worker.stopped", worker=worker, given_back=given_back)
 
 
-def worker_lost(worker: str, dropped: int) -> None:
-    """The worker was silent for too long: others have its jobs now."""
-    _say(logging.WARNING, "worker.lost", worker=worker, dropped=dropped)
+def worker_lost(worker: str, running: int) -> None:
+    """The worker was silent for too long: others may have its jobs now. Its next heartbeat brings it back."""
+    _say(logging.WARNING, "worker.lost", worker=worker, running=running)
+
+
+def claims_renewed(worker: str, count: int) -> None:
+    """The worker was taken to be lost and is back: nobody had claimed these jobs, so it goes on with them."""
+    _say(logging.WARNING, "worker.renewed", worker=worker, jobs=count)
+
+
+def lifeline_failed(task: str, error: Exception) -> None:
+    """A heartbeat or a sweep failed in a way that nobody foresaw; the next one comes all the same."""
+    _say(logging.ERROR, "lifeline.failed", task=task, error=str(error), error_type=type(error).__name__)
 
 
 def worker_stalled(worker: str, seconds: float) -> None:
@@ -100,7 +110,7 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
                 "attempt.settled",
                 outcome="released",
                 reason=ending.reason,
-                cost_usd=float(ending.cost_usd),
+                cost_usd=None if ending.cost_usd is None else float(ending.cost_usd),
                 **_fields(attempt),
             )
         case Awaits():
@@ -123,7 +133,13 @@ def attempt_dropped(attempt: Attempt, reason: str) -> None:
 
 
 def ending_not_written(attempt: Attempt, error: Exception) -> None:
+    """Its ending cannot be stored as it is; it is written as a failure that says why."""
     _say(logging.ERROR, "attempt.not_written", error=str(error), **_fields(attempt))
+
+
+def ending_delayed(count: int, error: Exception) -> None:
+    """So many endings could not be written yet. They are kept, and offered again."""
+    _say(logging.WARNING, "attempt.not_written_yet", endings=count, error=str(error), error_type=type(error).__name__)
 
 
 def stale_claims(results: Mapping[Handle, str]) -> None:

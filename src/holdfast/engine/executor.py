@@ -10,7 +10,7 @@ from typing import cast
 
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt, Json
-from holdfast.engine.classify import Failure, classify, lacks_connection
+from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify, lacks_connection, states_cost
 from holdfast.engine.cost import money
 from holdfast.engine.isolation import run_isolated
 from holdfast.engine.patience import insist
@@ -20,6 +20,7 @@ from holdfast.errors import BudgetExceeded, InvalidInput, TimedOut
 
 # Its call has waited for a connection already. Less than `ingest` stays for, more than a busy server should be asked.
 NO_CONNECTION_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 366 * 86_400.0
 
 
 async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
@@ -37,10 +38,9 @@ async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
     except asyncio.CancelledError as error:
         if attempt.ended:
             raise
-        return classify(error)
+        return _failed(attempt, phase, error)
     except BaseException as error:
-        failure = classify(error)
-        return _without_connection(failure, phase) if lacks_connection(error) else failure
+        return _failed(attempt, phase, error)
 
 
 def out_of_time(attempt: Attempt) -> Failure:
@@ -51,15 +51,24 @@ def out_of_time(attempt: Attempt) -> Failure:
     return replace(failure, traceback="", cost_is_known=False)
 
 
-def _without_connection(failure: Failure, phase: Phase) -> Ending:
-    """The ending of an attempt whose handler found no connection: nobody's fault, so it is given back uncharged.
+def stopped(attempt: Attempt, phase: Phase, reason: str) -> GiveBack:
+    """The ending of an attempt that its worker stops: uncharged, but a call under way may have been paid."""
+    return GiveBack(reason, cost_usd=None if phase.may_pay and attempt.called else Decimal(0))
 
-    Not where it may have paid a provider before: going back and forth would pay without end, so the policy decides how
-    often, and what was reserved counts as spent.
+
+def _failed(attempt: Attempt, phase: Phase, error: BaseException) -> Ending:
+    """The ending of an attempt that raised. What it cost is known only where nothing was called, or the error says it.
+
+    A handler that found no connection to the database is nobody's fault, and given back uncharged. Not where it may
+    have paid before: going back and forth would pay without end, so the policy decides how often.
     """
-    if phase.provider is None and phase.budget is None and not phase.paid:
-        return GiveBack(failure.error, wait_seconds=NO_CONNECTION_SECONDS, cost_usd=failure.cost_usd)
-    return replace(failure, cost_is_known=False)
+    failure = classify(error)
+    may_have_paid = phase.may_pay and attempt.called
+    if lacks_connection(error):
+        if not may_have_paid:
+            return GiveBack(failure.error, wait_seconds=NO_CONNECTION_SECONDS, cost_usd=failure.cost_usd)
+        return replace(failure, cost_is_known=False)
+    return failure if states_cost(error) or not may_have_paid else replace(failure, cost_is_known=False)
 
 
 async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:
@@ -76,6 +85,7 @@ async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:
 
 async def _call(attempt: Attempt, phase: Phase) -> object:
     handler = cast("Callable[[Attempt], object]", phase.handler)
+    attempt.called = True
     if phase.isolated is not None:
         limits = replace(phase.isolated, wall_seconds=min(phase.isolated.wall_seconds, attempt.limit_seconds))
         output = await run_isolated(phase.handler, attempt.payload(), limits=limits, on_progress=attempt.progress)
@@ -128,6 +138,13 @@ def _checked(outcome: object, phase: Phase) -> Ending:
         raise InvalidInput(
             f'the handler of phase "{phase.name}" returned {kind}: return Done(…), GiveBack(…) or Awaits(…)'
         )
-    if not (Decimal(outcome.cost_usd).is_finite() and outcome.cost_usd >= 0):
-        raise InvalidInput(f'the handler of phase "{phase.name}" returned a cost of {outcome.cost_usd} USD')
+    _check_cost(outcome.cost_usd, phase)
+    if isinstance(outcome, GiveBack) and not 0 <= outcome.wait_seconds <= LONGEST_WAIT_SECONDS:
+        raise InvalidInput(f'the handler of phase "{phase.name}" gave its job back for {outcome.wait_seconds} s')
     return outcome
+
+
+def _check_cost(cost_usd: Decimal | None, phase: Phase) -> None:
+    """Refuse what is no amount of money."""
+    if cost_usd is not None and not (Decimal(cost_usd).is_finite() and 0 <= cost_usd <= LARGEST_COST_USD):
+        raise InvalidInput(f'the handler of phase "{phase.name}" returned a cost of {cost_usd} USD')

@@ -46,14 +46,15 @@ class GiveBack:
     """A phase cannot run here and now; the job goes back, uncharged, and is not tried again before `wait_seconds`.
 
     One that waits `for_members` goes on sooner when the last of its document's members has ended. What no waiting ends
-    `needs_someone`: then the reason is among the problems of the whole. `cost_usd` is what was spent all the same.
+    `needs_someone`: then the reason is among the problems of the whole. `cost_usd` is what was spent all the same; None
+    when nobody knows, and what was reserved counts as spent.
     """
 
     reason: str
     wait_seconds: float = 0.0
     for_members: bool = False
     needs_someone: bool = False
-    cost_usd: Decimal = Decimal(0)
+    cost_usd: Decimal | None = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,11 @@ class Phase:
     estimate_usd: Estimate = Decimal(0)
     daily_limit_usd: Decimal | None = None
     paid: bool = False
+
+    @property
+    def may_pay(self) -> bool:
+        """Whether an attempt that was broken off may have paid someone."""
+        return self.paid or self.provider is not None or self.budget is not None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

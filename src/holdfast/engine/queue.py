@@ -65,10 +65,11 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A heartbeat's answer: whether the worker counts as alive, and which claims it no longer has."""
+    """A heartbeat's answer: whether the worker may go on, which claims it no longer has, and which have a new token."""
 
     alive: bool
     stale: frozenset[Handle]
+    renewed: Mapping[Handle, int]
 
 
 async def submit(connection: "Connection | Database", pipeline: str, items: Iterable[Submission]) -> list[Submitted]:
@@ -125,12 +126,20 @@ class Queue:
         rows = await self._database.fetch("select * from holdfast.claim($1, $2::text::jsonb)", worker, body)
         return [_attempt(row) for row in rows]
 
-    async def heartbeat(self, worker: str, attempts: Iterable[Attempt]) -> Pulse:
-        """Renew the worker and record progress."""
+    async def heartbeat(
+        self, worker: str, attempts: Iterable[Attempt], *, names_all: bool = True, lease_seconds: float = 10.0
+    ) -> Pulse:
+        """Renew the worker and record progress. `names_all` says that it has no other claims, and waits for none."""
         body = _json([{"job_id": a.job_id, "token": a.token, "progress": a.fraction} for a in attempts])
-        row = await self._database.fetchrow("select * from holdfast.heartbeat($1, $2::text::jsonb)", worker, body)
+        row = await self._database.fetchrow(
+            "select * from holdfast.heartbeat($1, $2::text::jsonb, $3, $4)", worker, body, names_all, lease_seconds
+        )
         assert row is not None
-        return Pulse(row["alive"], frozenset((item["job_id"], item["token"]) for item in row["stale"]))
+        return Pulse(
+            row["alive"],
+            frozenset((item["job_id"], item["token"]) for item in row["stale"]),
+            {(item["job_id"], item["token"]): item["new_token"] for item in row["renewed"]},
+        )
 
     async def settle(
         self, endings: Sequence[tuple[Attempt, Done]], connection: "Connection | None" = None
@@ -144,10 +153,11 @@ class Queue:
         body = _json([_failure_item(attempt, failure) for attempt, failure in endings])
         return await self._end("select * from holdfast.fail($1::text::jsonb)", body, None)
 
-    async def give_back(self, endings: Sequence[tuple[Attempt, GiveBack]]) -> None:
-        """Give jobs back uncharged, each with the reason."""
+    async def give_back(self, endings: Sequence[tuple[Attempt, GiveBack]]) -> dict[Handle, str]:
+        """Give jobs back uncharged, each with the reason. A claim that is gone is nothing to give back."""
         body = _json([_given_back_item(attempt, ending) for attempt, ending in endings])
         await self._database.execute("select holdfast.give_back($1::text::jsonb)", body)
+        return {(attempt.job_id, attempt.token): "released" for attempt, _ in endings}
 
     async def await_answers(self, endings: Sequence[tuple[Attempt, Awaits]]) -> dict[Handle, str]:
         """Have jobs wait for answers of providers. Each awaits, is answered (it came first), already or stale."""
@@ -165,9 +175,12 @@ class Queue:
         assert row is not None
         return Reservation(*row)
 
-    async def sweep(self, lease_seconds: float) -> dict[str, Any]:
-        """Take back what dead workers held and end what passed its limit. Safe for any number of callers."""
-        row = await self._database.fetchrow("select * from holdfast.sweep($1)", lease_seconds)
+    async def sweep(self, lease_seconds: float, worker: str | None = None) -> dict[str, Any]:
+        """Take back what dead workers held and end what passed its limit, some hundred jobs a call.
+
+        Safe for any number of callers. A worker that sweeps must have been in touch for as long as others were silent.
+        """
+        row = await self._database.fetchrow("select * from holdfast.sweep($1, $2)", lease_seconds, worker)
         assert row is not None
         return dict(row)
 
@@ -218,7 +231,7 @@ def _given_back_item(attempt: Attempt, ending: GiveBack) -> dict[str, object]:
         "job_id": attempt.job_id,
         "token": attempt.token,
         **asdict(ending),
-        "cost_usd": _usd(ending.cost_usd),
+        "cost_usd": None if ending.cost_usd is None else _usd(ending.cost_usd),
     }
 
 

@@ -1,23 +1,21 @@
-"""The worker: claims jobs, runs their phases, keeps its claims alive, and gives back what it cannot finish."""
+"""The worker: claims jobs, runs their phases, and gives back what it cannot finish."""
 
 import asyncio
-import os
 import random
-import secrets
-import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from holdfast.db.connection import Database
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.executor import out_of_time, perform
+from holdfast.engine.executor import out_of_time, perform, stopped
+from holdfast.engine.lifeline import Lifeline, Pace
 from holdfast.engine.patience import insist
-from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase, Pipeline
+from holdfast.engine.pipeline import Awaits, Done, Ending, Phase, Pipeline
 from holdfast.engine.queue import Handle, Lane, Queue
-from holdfast.engine.settling import Settler
+from holdfast.engine.settler import Settler
 from holdfast.engine.slots import Slots
 from holdfast.errors import Conflict, DatabaseUnavailable
 
@@ -25,17 +23,6 @@ TICK_SECONDS = 0.2
 # A notification may be held back for 20 ms after another one: look once more when that time is over.
 SECOND_LOOK_SECONDS = 0.03
 GOODBYE_SECONDS = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How often a worker does what. It counts as lost after `lease_seconds` of silence."""
-
-    heartbeat_seconds: float = 2.5
-    lease_seconds: float = 10.0
-    sweep_seconds: float = 2.0
-    poll_seconds: float = 0.5
-    drain_seconds: float = 30.0
 
 
 @dataclass(slots=True, eq=False)
@@ -62,21 +49,24 @@ class Worker:
         self._slots = slots or Slots.serving(self._pipelines)
         self._pace = pace or Pace()
         self._database = database
-        self._queue = Queue(database)
-        self._settler = Settler(database, self._queue, self._written)
+        # What keeps the claims alive is served first, from connections that handlers cannot take.
+        self._queue = Queue(database.urgent)
+        self._lifeline = Lifeline(self._queue, self, lanes=self._slots.all_lanes, pace=self._pace)
+        self._settler = Settler(
+            database, self._queue, on_written=self._written, answered_at=lambda: self._lifeline.answered_at
+        )
+        self._is_claiming = False
         self._running: dict[Handle, _Running] = {}
         self._work = asyncio.Event()
         self._ended = asyncio.Event()
         self._stopping = asyncio.Event()
         self._stop_now = asyncio.Event()
-        self._id = ""
-        self._seen_at = 0.0
         self.ticked_at = time.monotonic()
 
     @property
     def id(self) -> str:
-        """The name under which it holds its claims; a new one after it was declared lost."""
-        return self._id
+        """The name under which it holds its claims."""
+        return self._lifeline.worker_id
 
     def stop(self) -> None:
         """Claim nothing more, finish what runs, give back the rest. Called again: give everything back now."""
@@ -88,8 +78,8 @@ class Worker:
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until stopped or, with `until_idle`, until nothing runs and what is left waits for a moment to come."""
         await insist(lambda: self._queue.register(self._pipelines))
-        await insist(self._enlist)
-        loops = [self._listen, self._beat, self._sweep, self._tick, self._settler.run]
+        await insist(self._lifeline.enlist)
+        loops = [self._listen, self._lifeline.beat, self._lifeline.sweep, self._tick, self._settler.run]
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(loop()) for loop in loops]
@@ -111,7 +101,7 @@ class Worker:
                 continue
             self._work.clear()
             # Asked before: what ends during the claim may queue what the claim no longer sees.
-            nothing_ran = not self._running and self._settler.empty
+            nothing_ran = not self._running and not self._settler.backlog
             attempts = await self._take(lanes)
             for attempt in attempts or ():
                 self._start(attempt)
@@ -126,13 +116,16 @@ class Worker:
 
     async def _take(self, lanes: list[Lane]) -> list[Attempt] | None:
         """Claim, or None when there is no telling whether there is work."""
+        self._is_claiming = True
         try:
-            return await self._queue.claim(self._id, lanes)
+            return await self._queue.claim(self.id, lanes)
         except DatabaseUnavailable as error:
             events.database_unavailable(error)
         except Conflict:
-            # Declared lost: the next heartbeat learns the same and starts over.
-            events.worker_lost(self._id, len(self._running))
+            events.worker_lost(self.id, len(self._running))
+            self._lifeline.beat_soon()
+        finally:
+            self._is_claiming = False
         return None
 
     def _pause(self) -> float:
@@ -179,71 +172,48 @@ class Worker:
         if running.task is not None:
             running.task.cancel()
 
-    # Staying alive
+    # What the lifeline asks and says
 
-    async def _enlist(self) -> None:
-        self._id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        sent_at = time.monotonic()
-        lanes = self._slots.all_lanes()
-        await self._queue.register_worker(self._id, host=socket.gethostname(), pid=os.getpid(), lanes=lanes)
-        self._seen_at = sent_at
-        events.worker_started(self._id, len(lanes))
+    def held(self) -> list[Attempt]:
+        """Every attempt whose ending is not written yet."""
+        return [running.attempt for running in self._running.values()]
 
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._pace.heartbeat_seconds)
-            sent_at = time.monotonic()
-            held = [running.attempt for running in self._running.values()]
-            with suppress(DatabaseUnavailable):
-                pulse = await self._queue.heartbeat(self._id, held)
-                if not pulse.alive:
-                    await self._start_over()
-                    continue
-                self._seen_at = sent_at
-                for handle in pulse.stale:
-                    self._drop(handle, "its claim is gone")
+    def is_complete(self) -> bool:
+        """Whether that is all; not while the answer to a claim is on its way."""
+        return not self._is_claiming
 
-    async def _start_over(self) -> None:
-        """Declared lost: others have the jobs, so drop them and come back under another name."""
-        self._drop_all()
-        await self._enlist()
+    def renew(self, tokens: Mapping[Handle, int]) -> None:
+        """Go on under these tokens: the worker was taken to be lost, and is back."""
+        for handle, token in tokens.items():
+            if running := self._running.pop(handle, None):
+                running.attempt.token = token
+                self._running[running.attempt.job_id, token] = running
 
-    def _drop_all(self) -> None:
-        handles = list(self._running)
-        if handles:
-            events.worker_lost(self._id, len(handles))
-        for handle in handles:
-            self._drop(handle, "the worker was out of touch for longer than its lease")
-
-    def _drop(self, handle: Handle, reason: str) -> None:
+    def drop(self, handle: Handle, reason: str) -> None:
+        """Break off an attempt whose claim is gone. One that has ended is being written, and its token decides."""
         running = self._running.get(handle)
-        # What has ended is being written, and the token decides about it.
         if running is not None and not running.attempt.ended:
             events.attempt_dropped(running.attempt, reason)
             self._break_off(running, None)
 
     async def _tick(self) -> None:
         while True:
-            now = self.ticked_at = time.monotonic()
-            if now - self._seen_at > self._pace.lease_seconds:
-                self._drop_all()
+            now = time.monotonic()
+            # What waits for a database that is away is not slow.
+            away, self.ticked_at = 0.0 if self._lifeline.is_in_touch else now - self.ticked_at, now
             for running in list(self._running.values()):
+                running.deadline += away
                 if now > running.deadline and not running.attempt.ended:
                     self._break_off(running, out_of_time(running.attempt))
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(self._pace.sweep_seconds * random.uniform(0.5, 1.0))
-            with suppress(DatabaseUnavailable):
-                swept = await self._queue.sweep(self._pace.lease_seconds)
-                events.swept(swept["lost_jobs"], swept["timed_out_jobs"])
-                await self._queue.advance_trials()
-
     async def _bring_back(self) -> int:
-        """Let go on what nobody works on any more, or waits for members that have all ended; says how many."""
-        swept = await self._queue.sweep(self._pace.lease_seconds)
-        moved = len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"]
+        """Let go on what nobody works on any more, or waits for members that have all ended; says how many.
+
+        A worker that may be dead counts: soon it will be known.
+        """
+        swept = await self._lifeline.sweep_once()
+        moved = len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"] + swept["undecided"]
         return int(moved + await self._queue.wake_parents())
 
     async def _listen(self) -> None:
@@ -254,7 +224,7 @@ class Worker:
             case ["work"]:
                 self._work.set()
             case ["dropped", job_id, token]:
-                self._drop((int(job_id), int(token)), "it was cancelled or taken back")
+                self.drop((int(job_id), int(token)), "it was cancelled or taken back")
 
     # Ending
 
@@ -265,10 +235,10 @@ class Worker:
             await self._wait(self._ended, TICK_SECONDS)
         left = [running for running in self._running.values() if not running.attempt.ended]
         for running in left:
-            self._break_off(running, GiveBack("its worker stopped"))
+            self._break_off(running, stopped(running.attempt, running.phase, "its worker stopped"))
         # What has ended may have cost money: a database that is away gets the rest of the time to come back.
         last_call = time.monotonic() + GOODBYE_SECONDS
-        while not self._settler.empty and (
+        while self._settler.backlog and (
             time.monotonic() < last_call or (time.monotonic() < deadline and not self._stop_now.is_set())
         ):
             await self._wait(self._ended, TICK_SECONDS)
@@ -277,8 +247,8 @@ class Worker:
             await asyncio.wait(broken_off, timeout=GOODBYE_SECONDS)
         with suppress(TimeoutError, DatabaseUnavailable):
             async with asyncio.timeout(GOODBYE_SECONDS):
-                await self._queue.stop_worker(self._id)
-        events.worker_stopped(self._id, len(left))
+                await self._lifeline.stop()
+        events.worker_stopped(self.id, len(left))
 
     @staticmethod
     async def _wait(event: asyncio.Event, seconds: float) -> bool:

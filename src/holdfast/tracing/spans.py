@@ -132,7 +132,7 @@ def _outcome(ending: Ending | None) -> dict[str, AttributeValue]:
                 "holdfast.cost_usd": float(ending.cost_usd),
             }
         case GiveBack():
-            return {"holdfast.outcome": "released", "holdfast.cost_usd": float(ending.cost_usd)}
+            return {"holdfast.outcome": "released", "holdfast.cost_usd": float(ending.cost_usd or 0)}
         case None:
             return {"holdfast.outcome": "dropped"}
     assert_never(ending)

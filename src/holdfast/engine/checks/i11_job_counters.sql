@@ -18,7 +18,8 @@ cross join lateral (
                  and not exists (select from holdfast.audit_log o where o.job_id = j.id and o.action in ('retry', 'reset'))), 0)
            + count(*) filter (where a.run = j.run and a.phase = j.phase and a.outcome <> 'released' and a.error ? 'retry_at'
                                   and j.retried_phase_id is not null) as retries,
-           count(*) filter (where a.outcome = 'lost' or (a.outcome = 'released' and a.category = 'worker_lost')) as crashes
+           count(*) filter (where (a.outcome = 'lost' and not a.error -> 'details' ? 'resumed_as')
+                                  or (a.outcome = 'released' and a.category = 'worker_lost')) as crashes
     from holdfast.pipeline_phase a
     where a.job_id = j.id and a.token > since.token
 ) recount

@@ -8,5 +8,5 @@ where a.outcome <> 'completed'
   and j.token > a.token
   and not exists (
       select from holdfast.audit_log o
-      where o.job_id = a.job_id and o.action in ('retry', 'reset') and (o.before ->> 'token')::bigint = a.token
+      where o.job_id = a.job_id and o.action in ('retry', 'reset', 'resume') and (o.before ->> 'token')::bigint = a.token
   )

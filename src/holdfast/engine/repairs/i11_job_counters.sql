@@ -16,7 +16,8 @@ recount as (
                  and not exists (select from holdfast.audit_log o where o.job_id = s.id and o.action in ('retry', 'reset'))), 0)
            + count(*) filter (where a.run = s.run and a.phase = s.phase and a.outcome <> 'released' and a.error ? 'retry_at'
                                   and s.retried_phase_id is not null) as retries,
-           count(*) filter (where a.outcome = 'lost' or (a.outcome = 'released' and a.category = 'worker_lost')) as crashes
+           count(*) filter (where (a.outcome = 'lost' and not a.error -> 'details' ? 'resumed_as')
+                                  or (a.outcome = 'released' and a.category = 'worker_lost')) as crashes
     from since s
     left join holdfast.pipeline_phase a on a.job_id = s.id and a.token > s.token
     group by s.id, s.document_id, s.token, s.retry_count, s.crash_count

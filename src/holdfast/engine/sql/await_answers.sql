@@ -8,6 +8,7 @@ language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_item record;
     v_job pipeline_job;
+    v_token bigint;
 begin
     perform refuse_bad_costs(p_items);
     perform refuse_bad_asks(p_items);
@@ -21,13 +22,16 @@ begin
     loop
         job_id := v_item.job_id;
         token := v_item.token;
-        select * into v_job from pipeline_job j
-        where j.id = v_item.job_id and j.token = v_item.token and j.state = 'working'
-        for update;
-        if found then
+        v_token := token;
+        v_job := claimed_job(job_id, v_token);
+        if v_job.id is null then
+            v_token := coalesce(late_token(job_id, token, coalesce(v_item.cost_usd, 0)), token);
+            v_job := claimed_job(job_id, v_token);
+        end if;
+        if v_job.id is not null then
             result := begin_waiting(v_job, v_item.provider, v_item.reference, v_item.within_seconds, coalesce(v_item.cost_usd, 0));
         else
-            result := case when exists (select from pipeline_phase a where a.job_id = v_item.job_id and a.token = v_item.token
+            result := case when exists (select from pipeline_phase a where a.job_id = v_item.job_id and a.token = v_token
                                         and a.category = 'awaits') then 'already' else 'stale' end;
         end if;
         return next;

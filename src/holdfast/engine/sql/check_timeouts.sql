@@ -1,8 +1,14 @@
--- Ends every attempt that passed its phase's time limit, as a failure of category "timeout". Safe at any time, by any
--- number of callers: rows locked by others are skipped, and the next call takes them.
-create or replace function holdfast.check_timeouts(out updated_count bigint, out updated_jobs bigint[])
-language plpgsql security definer set search_path = holdfast, pg_temp as $$
+-- Ends attempts that passed their phase's time limit, as a failure of category "timeout", some hundred a call. Safe at any
+-- time, by any number of callers: rows locked by others are skipped, and the next call takes them.
+-- With a lease: a worker that is alive watches its own limits, and does not count the time in which it could not say what
+-- it has; so its attempts end here only when it has been in touch for a whole limit, and the silent ones are the sweep's.
+create or replace function holdfast.check_timeouts(
+    p_lease_seconds double precision default null, out updated_count bigint, out updated_jobs bigint[], out more boolean
+)
+language plpgsql security definer set search_path = holdfast, pg_temp set lock_timeout = '2s' as $$
 declare
+    c_batch constant integer := 200;
+    v_now timestamptz := clock();
     v_job pipeline_job;
     v_limit double precision;
 begin
@@ -11,7 +17,13 @@ begin
         select * from locked_for_ending(array(
             select j.id from pipeline_job j
             join phase p on p.pipeline = j.pipeline and p.name = j.phase
-            where j.state = 'working' and j.started_at + make_interval(secs => p.limit_seconds) < clock()
+            where j.state = 'working' and j.started_at + make_interval(secs => p.limit_seconds) < v_now
+              and (p_lease_seconds is null or not exists (
+                  select from worker w
+                  where w.id = j.worker_id and w.stopped_at is null
+                    and (w.lost_at is not null or w.in_touch_since + make_interval(secs => p.limit_seconds) > v_now
+                         or w.seen_at < v_now - make_interval(secs => p_lease_seconds / 2))))
+            limit c_batch
             for update of j skip locked
         ))
     loop
@@ -23,4 +35,5 @@ begin
         updated_jobs := updated_jobs || v_job.id;
     end loop;
     updated_count := cardinality(updated_jobs);
+    more := updated_count = c_batch;
 end $$;

@@ -7,6 +7,7 @@ language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_item jsonb;
     v_job pipeline_job;
+    v_token bigint;
 begin
     perform refuse_bad_costs(p_items);
     perform lock_for_ending(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
@@ -19,20 +20,29 @@ begin
     loop
         job_id := (v_item ->> 'job_id')::bigint;
         token := (v_item ->> 'token')::bigint;
-        select * into v_job from pipeline_job j
-        where j.id = fail.job_id and j.token = fail.token and j.state = 'working'
-        for update;
-        if found then
+        v_token := token;
+        v_job := claimed_job(job_id, v_token);
+        if v_job.id is null then
+            v_token := coalesce(late_token(job_id, token, (v_item ->> 'cost_usd')::numeric), token);
+            v_job := claimed_job(job_id, v_token);
+        end if;
+        if v_job.id is not null then
             perform end_failed(v_job, case v_item ->> 'category' when 'timeout' then 'timeout' else 'failed' end, v_item);
             result := 'failed';
         else
-            result := case when exists (select from pipeline_phase a where a.job_id = fail.job_id and a.token = fail.token
+            result := case when exists (select from pipeline_phase a where a.job_id = fail.job_id and a.token = v_token
                                         and a.outcome in ('failed', 'timeout', 'released')) then 'already' else 'stale' end;
         end if;
         select j.state, j.ready_at into state, retry_at from pipeline_job j where j.id = fail.job_id;
         return next;
     end loop;
 end $$;
+
+-- The job that is worked on under this token, locked; null when it is not.
+create or replace function holdfast.claimed_job(p_job_id bigint, p_token bigint) returns holdfast.pipeline_job
+language sql set search_path = holdfast, pg_temp as $$
+    select j.* from pipeline_job j where j.id = p_job_id and j.token = p_token and j.state = 'working' for update
+$$;
 
 -- Locks jobs, then their documents, each in the order of their ids.
 create or replace function holdfast.lock_for_ending(p_jobs bigint[]) returns void

@@ -1,15 +1,17 @@
 -- Gives claimed jobs back uncharged: the attempt ends as released, the job waits again for the same phase.
 -- Items: job_id, token, why ("reason"), for how long it should not be tried ("wait_seconds"), and whether it may go on sooner
 -- when the last member of its document has ended ("for_members"), whether someone has to act first ("needs_someone"), and
--- what it spent ("cost_usd"; what is known to be paid counts in any case). Fenced: a handle that lost its claim changes
--- nothing. Returns the ids given back.
+-- what it spent ("cost_usd"; what is known to be paid counts in any case; not named: unknown, and what was reserved counts as
+-- spent). Fenced: of a handle that lost its claim only the cost is recorded. Returns the ids given back.
 create or replace function holdfast.give_back(p_items jsonb) returns setof bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_now timestamptz := clock();
     v_item record;
     v_job pipeline_job;
+    v_token bigint;
     v_cost numeric;
+    v_error jsonb;
 begin
     perform refuse_bad_costs(p_items);
     for v_item in
@@ -19,14 +21,21 @@ begin
                                            for_members boolean, needs_someone boolean, cost_usd numeric)
         order by i.job_id
     loop
-        select * into v_job from pipeline_job
-        where id = v_item.job_id and token = v_item.token and state = 'working' for update;
-        continue when not found;
+        v_token := coalesce(token_after(v_item.job_id, v_item.token), v_item.token);
+        v_job := claimed_job(v_item.job_id, v_token);
+        if v_job.id is null then
+            perform learn_cost(v_item.job_id, v_token, v_item.cost_usd);
+            continue;
+        end if;
         v_cost := greatest(known_cost(v_job), v_item.cost_usd);
-        perform record_attempt(v_job, 'released', v_now, null,
-            jsonb_build_object('category', 'released', 'error', coalesce(v_item.reason, 'given back by its worker'))
+        v_error := jsonb_build_object('category', 'released', 'error', coalesce(v_item.reason, 'given back by its worker'))
             || case when v_item.for_members then '{"for_members": true}'::jsonb else '{}' end
-            || case when v_item.needs_someone then '{"needs_someone": true}'::jsonb else '{}' end, v_cost);
+            || case when v_item.needs_someone then '{"needs_someone": true}'::jsonb else '{}' end;
+        if v_item.cost_usd is null and exists (select from budget_entry e where e.job_id = v_job.id and e.token = v_token
+                                               and e.settled_at is null and e.reserved_usd > 0) then
+            v_error := v_error || '{"details": {"cost_is_known": false}}';
+        end if;
+        perform record_attempt(v_job, 'released', v_now, null, v_error, v_cost);
         update pipeline_job j
         set state = case when v_item.ready_at is null then 'queued' else 'held' end, ready_at = v_item.ready_at,
             status = p.queued_status, worker_id = null, started_at = null, progress = null,
@@ -34,7 +43,7 @@ begin
             retried_phase_id = (select id from pipeline_phase where job_id = v_job.id and token = v_job.token)
         from phase p
         where j.id = v_job.id and p.pipeline = j.pipeline and p.name = j.phase;
-        perform settle_entry(v_job.id, v_job.token, v_cost);
+        perform settle_entry(v_job.id, v_job.token, case when v_item.cost_usd is not null then v_cost end);
         return next v_job.id;
     end loop;
     if found then

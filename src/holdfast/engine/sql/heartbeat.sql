@@ -1,27 +1,43 @@
 -- Renews a worker and records its jobs' progress. Items: job_id, token, progress (0 to 1, or null).
--- Answers whether the worker still counts as alive, and which of the handles it named are no longer its own: those
--- attempts must stop and write nothing. A claim older than the last heartbeat that the worker does not name never reached
--- it, so it goes back uncharged; without items (null) nothing is compared.
-create or replace function holdfast.heartbeat(p_worker text, p_jobs jsonb default null, out alive boolean, out stale jsonb)
+-- A worker that was declared lost is back, under its own name: only stop_worker() ends one for good. Attempts that were taken
+-- from it and that nobody has claimed since are its own again, each under a new token ("renewed").
+-- Answers whether the worker may go on, and which of the handles it named are no longer its own ("stale"): those attempts
+-- must stop. Where it names all it has, a claim older than its last heartbeat that it does not name never reached it, and
+-- goes back uncharged; a worker that waits for the answer to a claim does not know all it has.
+create or replace function holdfast.heartbeat(
+    p_worker text, p_jobs jsonb default null, p_names_all boolean default true, p_lease_seconds double precision default 10,
+    out alive boolean, out stale jsonb, out renewed jsonb
+)
 language plpgsql security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     v_now timestamptz := clock();
-    v_last_seen timestamptz;
+    v_worker worker;
 begin
-    select seen_at into v_last_seen from worker
-    where id = p_worker and lost_at is null and stopped_at is null
-    for no key update;
+    renewed := '[]';
+    select * into v_worker from worker where id = p_worker and stopped_at is null for no key update;
     alive := found;
     if alive then
-        update worker set seen_at = v_now where id = p_worker;
-        perform give_back((
-            select jsonb_agg(jsonb_build_object('job_id', j.id, 'token', j.token, 'reason', 'its worker never learned of the claim'))
-            from pipeline_job j
-            where p_jobs is not null and j.worker_id = p_worker and j.state = 'working' and j.started_at < v_last_seen
-              and (j.id, j.token) not in (
-                  select i.job_id, i.token from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint))
-        ));
+        update worker
+        set seen_at = v_now, lost_at = null,
+            in_touch_since = case when v_worker.lost_at is null
+                                       and v_worker.seen_at between v_now - make_interval(secs => p_lease_seconds / 2) and v_now
+                                  then in_touch_since else v_now end
+        where id = p_worker;
+        if p_names_all then
+            perform give_back((
+                select jsonb_agg(jsonb_build_object('job_id', j.id, 'token', j.token, 'reason', 'its worker never learned of the claim'))
+                from pipeline_job j
+                where p_jobs is not null and j.worker_id = p_worker and j.state = 'working' and j.started_at < v_worker.seen_at
+                  and (j.id, j.token) not in (
+                      select i.job_id, i.token from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint))
+                  -- It names the old token where the answer that renewed it was lost.
+                  and j.token not in (
+                      select coalesce(token_after(i.job_id, i.token), 0)
+                      from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint) where i.job_id = j.id)
+            ));
+        end if;
+        renewed := resume_attempts(p_worker, p_jobs);
     end if;
     -- Jobs are found by key alone: where the state is named too, a plan may walk all jobs under way once for every item.
     with reported as materialized (
@@ -39,5 +55,5 @@ begin
     into stale
     from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint)
     left join pipeline_job j on j.id = i.job_id
-    where not alive or (j.token = i.token and j.state = 'working') is not true;
+    where (alive and j.state = 'working' and (j.token = i.token or token_after(i.job_id, i.token) = j.token)) is not true;
 end $$;

@@ -1,14 +1,15 @@
--- Announces a worker; again under the same id only renews it. An id that was declared lost stays lost: take a new one.
+-- Announces a worker; again under the same id only renews it. An id that has stopped is used up: take a new one.
 create or replace function holdfast.register_worker(p_worker text, p_host text, p_pid integer, p_lanes jsonb default '[]')
 returns void
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin
-    insert into worker (id, host, pid, lanes, started_at, seen_at)
-    values (p_worker, p_host, p_pid, p_lanes, clock(), clock())
-    on conflict (id) do update set seen_at = excluded.seen_at, lanes = excluded.lanes
-    where worker.lost_at is null and worker.stopped_at is null;
+    insert into worker (id, host, pid, lanes, started_at, seen_at, in_touch_since)
+    values (p_worker, p_host, p_pid, p_lanes, clock(), clock(), clock())
+    on conflict (id) do update
+    set seen_at = excluded.seen_at, in_touch_since = excluded.in_touch_since, lanes = excluded.lanes, lost_at = null
+    where worker.stopped_at is null;
     if not found then
-        raise exception 'worker "%" was declared lost or has stopped: register under a new id', p_worker
+        raise exception 'worker "%" has stopped: register under a new id', p_worker
             using errcode = 'HF409';
     end if;
 exception

@@ -1,8 +1,8 @@
 -- Ends attempts that succeeded: records them, moves each job to its next phase and queues it, or ends it, in one step.
 -- Items: job_id, token, output, cost_usd, metadata (merged into the document's), ends_as (a status: the job is done with
 -- it at once, whatever phases would follow).
--- result: settled; already (this very attempt was settled before: safe to repeat after a cut connection); stale (the
--- claim was lost: nothing was written).
+-- result: settled; already (this very attempt was settled before: safe to repeat after a cut connection); stale (someone else
+-- has claimed the job since: nothing is written but what it cost). A worker that was only taken to be lost settles as any other.
 create or replace function holdfast.settle(p_items jsonb)
 returns table (job_id bigint, token bigint, result text, state text, phase text)
 language plpgsql security definer set search_path = holdfast, pg_temp
@@ -10,7 +10,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 #variable_conflict use_column
 declare
     v_now timestamptz := clock();
-    v_settled bigint[];
+    v_settled bigint[] := '{}';
+    v_late jsonb := '[]';
     v_done bigint[];
     v_queued boolean;
 begin
@@ -67,14 +68,21 @@ begin
         where j.id = e.id
         returning j.id, j.state
     )
-    select array_agg(id), array_agg(id) filter (where state = 'done'), bool_or(state = 'queued')
+    select coalesce(array_agg(id), '{}'), array_agg(id) filter (where state = 'done'), bool_or(state = 'queued')
     into v_settled, v_done, v_queued from moved;
-    if v_settled is not null then
+    if v_settled <> '{}' then
         perform settle_side_effects(p_items, v_settled);
         perform announce_jobs('job.done', v_done);
     end if;
     if v_queued then
         perform wake();
+    end if;
+    if cardinality(v_settled) < jsonb_array_length(p_items) then
+        v_late := late_items(p_items, v_settled);
+        return query
+            select (i ->> 'job_id')::bigint, (i ->> 'late_token')::bigint, s.result, s.state, s.phase
+            from jsonb_array_elements(v_late) i
+            cross join lateral settle(jsonb_build_array(i - 'late_token')) s;
     end if;
     return query
         select i.job_id, i.token,
@@ -84,8 +92,24 @@ begin
                j.state, j.phase
         from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint)
         left join pipeline_job j on j.id = i.job_id
-        left join pipeline_phase a on a.job_id = i.job_id and a.token = i.token;
+        left join pipeline_phase a on a.job_id = i.job_id and a.token = i.token
+        where v_late = '[]' or not exists (select from jsonb_to_recordset(v_late) as l(job_id bigint, late_token bigint)
+                                           where (l.job_id, l.late_token) = (i.job_id, i.token));
 end $$;
+
+-- Those of the items whose attempts were taken to be lost and may end all the same, each under the token that it has now; the
+-- one it came with is its "late_token". One whose ending is on record already is among them.
+create or replace function holdfast.late_items(p_items jsonb, p_settled bigint[]) returns jsonb
+language sql set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+    select coalesce(jsonb_agg(i || jsonb_build_object('token', t.token, 'late_token', i -> 'token')), '[]')
+    from (
+        select i, late_token((i ->> 'job_id')::bigint, (i ->> 'token')::bigint, coalesce((i ->> 'cost_usd')::numeric, 0)) as token
+        from jsonb_array_elements(p_items) i
+        where (i ->> 'job_id')::bigint <> all (p_settled)
+        order by (i ->> 'job_id')::bigint
+    ) t
+    where t.token is not null
+$$;
 
 -- What a success means beyond its job: merged metadata, a cleared document, money settled. Each costs only those it concerns.
 create or replace function holdfast.settle_side_effects(p_items jsonb, p_settled bigint[]) returns void

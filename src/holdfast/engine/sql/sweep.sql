@@ -1,25 +1,40 @@
 -- Takes back what dead workers held, ends what passed its limit, moves jobs out of retired phases, and once a minute
--- cleans up. Safe at any time, by any number of callers. A worker is lost when it was silent for the lease.
+-- cleans up. Safe at any time, by any number of callers. A worker is lost when it was silent for the lease. A worker that
+-- sweeps ("p_worker") declares others lost only once it has itself been in touch for a full lease, and the server up that long:
+-- an outage for everybody ends nobody. "undecided" says that it will have to look again for that.
+-- Some hundred jobs a call: "more" says whether there are others.
 create or replace function holdfast.sweep(
-    p_lease_seconds double precision default 10,
-    out lost_jobs bigint[], out timed_out_jobs bigint[], out rerouted_jobs bigint
+    p_lease_seconds double precision default 10, p_worker text default null,
+    out lost_jobs bigint[], out timed_out_jobs bigint[], out rerouted_jobs bigint, out more boolean, out undecided boolean
 )
 language plpgsql security definer set search_path = holdfast, pg_temp
-set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s' as $$
 declare
+    c_batch constant integer := 200;
     v_now timestamptz := clock();
+    v_silent_since timestamptz := v_now - make_interval(secs => p_lease_seconds);
     v_job pipeline_job;
+    v_timeouts record;
 begin
     lost_jobs := '{}';
-    update worker set lost_at = v_now
-    where id in (select id from worker
-                 where lost_at is null and stopped_at is null and seen_at < v_now - make_interval(secs => p_lease_seconds)
-                 for update skip locked);
+    -- A clock that was set back: who was seen in what is now the future would never fall silent.
+    update worker set seen_at = v_now, in_touch_since = least(in_touch_since, v_now)
+    where id in (select id from worker where lost_at is null and stopped_at is null and seen_at > v_now for update skip locked);
+    undecided := not may_judge(p_worker, p_lease_seconds, v_now);
+    if undecided then
+        undecided := exists (select from worker where lost_at is null and stopped_at is null and seen_at < v_silent_since);
+    else
+        update worker set lost_at = v_now
+        where id in (select id from worker
+                     where lost_at is null and stopped_at is null and seen_at < v_silent_since
+                     for update skip locked);
+    end if;
     for v_job in
         select * from locked_for_ending(array(
             select j.id from pipeline_job j
             join worker w on w.id = j.worker_id
             where j.state = 'working' and (w.lost_at is not null or w.stopped_at is not null)
+            limit c_batch
             for update of j skip locked
         ))
     loop
@@ -28,7 +43,9 @@ begin
             'error', format('worker %s died or fell silent during %s', v_job.worker_id, v_job.phase)));
         lost_jobs := lost_jobs || v_job.id;
     end loop;
-    timed_out_jobs := (select updated_jobs from check_timeouts());
+    v_timeouts := check_timeouts(case when p_worker is not null then p_lease_seconds end);
+    timed_out_jobs := v_timeouts.updated_jobs;
+    more := v_timeouts.more or cardinality(lost_jobs) = c_batch;
     rerouted_jobs := reroute();
     update pipeline p set front = f.front
     from (select name, front(name) as front from pipeline) f
@@ -37,6 +54,18 @@ begin
         perform clean_up();
     end if;
 end $$;
+
+-- Whether a caller's word about others counts: it has been in touch for as long as their silence must last, or is no worker
+-- and knows what it does.
+create or replace function holdfast.may_judge(p_worker text, p_lease_seconds double precision, p_now timestamptz) returns boolean
+language sql stable set search_path = holdfast, pg_temp as $$
+    select p_worker is null
+        or pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => p_lease_seconds)
+           and exists (select from worker
+                       where id = p_worker and lost_at is null and stopped_at is null
+                         and in_touch_since <= p_now - make_interval(secs => p_lease_seconds)
+                         and seen_at >= p_now - make_interval(secs => p_lease_seconds / 2))
+$$;
 
 -- Moves waiting jobs of retired phases to where they go on; those with nothing left to do are done. In batches.
 create or replace function holdfast.reroute() returns bigint

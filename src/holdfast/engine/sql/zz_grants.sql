@@ -10,10 +10,10 @@ revoke all on holdfast.awaited_answer from holdfast_worker, holdfast_api, holdfa
 grant execute on function
     holdfast.clock(), holdfast.register_policy(jsonb), holdfast.register_pipeline(jsonb),
     holdfast.register_worker(text, text, integer, jsonb), holdfast.stop_worker(text),
-    holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb), holdfast.settle(jsonb),
+    holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb, boolean, double precision), holdfast.settle(jsonb),
     holdfast.fail(jsonb), holdfast.give_back(jsonb), holdfast.await_answers(jsonb), holdfast.reserve_budget(bigint, bigint, numeric),
-    holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision), holdfast.check_timeouts(),
-    holdfast.advance_trials(), holdfast.members_under_way(bigint), holdfast.wake_parents()
+    holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision, text),
+    holdfast.check_timeouts(double precision), holdfast.advance_trials(), holdfast.members_under_way(bigint), holdfast.wake_parents()
 to holdfast_worker;
 
 grant execute on function
@@ -22,7 +22,7 @@ grant execute on function
     holdfast.try_first(jsonb, integer, text, text),
     holdfast.requeue_stuck(integer, text, text, text), holdfast.hold(jsonb, timestamptz, text, text),
     holdfast.release(bigint, text, text), holdfast.set_budget(text, numeric, text, text, text),
-    holdfast.check_timeouts(), holdfast.matching_jobs(jsonb, integer), holdfast.fingerprint(text, text, text, text),
+    holdfast.check_timeouts(double precision), holdfast.matching_jobs(jsonb, integer), holdfast.fingerprint(text, text, text, text),
     holdfast.answer(text, text, text, text, jsonb)
 to holdfast_api;
 

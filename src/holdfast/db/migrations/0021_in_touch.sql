@@ -1,0 +1,8 @@
+-- Since when each worker has answered without a gap: whoever declares another lost must itself have been in touch for as long.
+set local role holdfast_owner;
+
+alter table holdfast.worker add column in_touch_since timestamptz;
+update holdfast.worker set in_touch_since = seen_at;
+alter table holdfast.worker alter column in_touch_since set not null;
+
+reset role;

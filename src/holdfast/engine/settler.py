@@ -1,0 +1,198 @@
+"""Writes the endings of attempts: cheap ones in groups, paid ones and those that save by themselves, each exactly once.
+
+One rule decides about every ending that is not written at once. An error that is the item's own (its value cannot be
+stored, its `save` raised) turns it into a failure that says so, and a failure that cannot be stored into a smaller one:
+some ending can always be written. Any other error says nothing about the item: it is offered again until the
+database takes it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import asyncpg
+
+from holdfast.db.connection import Database
+from holdfast.db.pauses import Pauses
+from holdfast.engine import events
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
+from holdfast.engine.queue import Handle, Queue
+from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable
+
+Pair: TypeAlias = tuple[Attempt, Ending]
+
+GROUP_LIMIT = 500
+# How often a save may fail in a way that blames nobody, while the database answers others, until it is to blame.
+SAVE_TRIES = 3
+# A value that cannot be stored, a constraint that is violated; of a save also what is wrong with its statements.
+OWN_CLASSES = ("22", "23")
+OWN_CLASSES_OF_SAVES = (*OWN_CLASSES, "21", "2F", "34", "38", "39", "42", "44", "P0")
+
+
+class Settler:
+    """Collects endings and writes them; while one group is being written the next one gathers.
+
+    After a cut connection the same ending is written again: the token makes that a look-up when the first try had
+    arrived. `answered_at` says when the database last answered a heartbeat.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        queue: Queue,
+        *,
+        on_written: Callable[[Attempt], None],
+        answered_at: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._queue = queue
+        self._on_written = on_written
+        self._answered_at = answered_at
+        self._group: list[Pair] = []
+        self._alone: set[asyncio.Task[None]] = set()
+        self._arrived = asyncio.Event()
+        self._writing = 0
+
+    @property
+    def backlog(self) -> int:
+        """How many endings are not written yet."""
+        return len(self._group) + len(self._alone) + self._writing
+
+    def add(self, attempt: Attempt, ending: Ending, *, at_once: bool = False) -> None:
+        """Take an ending to be written: with others, or by itself right now."""
+        if isinstance(ending, Done) and ending.save is not None:
+            self._begin(self._write_saving(attempt, ending))
+        elif at_once or (isinstance(ending, Done | Awaits) and ending.cost_usd):
+            self._begin(self._write([(attempt, ending)]))
+        else:
+            self._group.append((attempt, ending))
+            self._arrived.set()
+
+    async def run(self) -> None:
+        """Write until cancelled; what is not written then stays with the database's word about its claim."""
+        try:
+            while True:
+                await self._arrived.wait()
+                await asyncio.sleep(0)  # what ends in the same moment comes along
+                self._arrived.clear()
+                while self._group:
+                    group, self._group = self._group[:GROUP_LIMIT], self._group[GROUP_LIMIT:]
+                    self._writing = len(group)
+                    try:
+                        await self._write(group)
+                    finally:
+                        self._writing = 0
+        finally:
+            for task in self._alone:
+                task.cancel()
+
+    def _begin(self, writing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(writing)
+        self._alone.add(task)
+        task.add_done_callback(self._alone.discard)
+
+    async def _write(self, pairs: Sequence[Pair]) -> None:
+        for kind in (Done, Awaits, Failure, GiveBack):
+            if alike := [(attempt, ending) for attempt, ending in pairs if isinstance(ending, kind)]:
+                await self._offer(alike)
+
+    async def _offer(self, pairs: Sequence[Pair]) -> None:
+        """Write endings of one kind together. Where one of them is in the way, it alone is written otherwise."""
+        pauses = Pauses()
+        while True:
+            try:
+                results = await self._send(pairs)
+                break
+            except Exception as error:
+                if not _is_own(error, OWN_CLASSES):
+                    events.ending_delayed(len(pairs), error)
+                    await asyncio.sleep(pauses.next())
+                elif len(pairs) > 1:
+                    middle = len(pairs) // 2
+                    await self._offer(pairs[:middle])
+                    await self._offer(pairs[middle:])
+                    return
+                else:
+                    attempt, ending = pairs[0]
+                    events.ending_not_written(attempt, error)
+                    await self._offer([(attempt, _instead(ending, error))])
+                    return
+        self._finish(pairs, results)
+
+    async def _send(self, pairs: Sequence[Pair]) -> dict[Handle, str]:
+        match pairs[0][1]:
+            case Done():
+                return await self._queue.settle(pairs)  # type: ignore[arg-type]
+            case Awaits():
+                return await self._queue.await_answers(pairs)  # type: ignore[arg-type]
+            case Failure():
+                return await self._queue.fail(pairs)  # type: ignore[arg-type]
+            case GiveBack():
+                return await self._queue.give_back(pairs)  # type: ignore[arg-type]
+
+    async def _write_saving(self, attempt: Attempt, done: Done) -> None:
+        """Settle and save in one transaction, away from all others: whatever its save does is its own affair."""
+        pauses, tries, counted_at = Pauses(), 0, time.monotonic()
+        while True:
+            try:
+                results = await self._settle_and_save(attempt, done)
+                break
+            except Exception as error:
+                if self._answered_at() > counted_at:
+                    tries, counted_at = tries + 1, time.monotonic()
+                if _is_own(error, OWN_CLASSES_OF_SAVES) or tries >= SAVE_TRIES:
+                    events.ending_not_written(attempt, error)
+                    await self._offer([(attempt, _instead(done, error))])
+                    return
+                events.ending_delayed(1, error)
+                await asyncio.sleep(pauses.next())
+        self._finish([(attempt, done)], results)
+
+    async def _settle_and_save(self, attempt: Attempt, done: Done) -> dict[Handle, str]:
+        assert done.save is not None
+        async with self._database.transaction() as connection:
+            results = await self._queue.settle([(attempt, done)], connection)
+            if "settled" in results.values():
+                await done.save(connection)
+            return results
+
+    def _finish(self, pairs: Sequence[Pair], results: dict[Handle, str]) -> None:
+        events.stale_claims(results)
+        for attempt, ending in pairs:
+            events.attempt_ended(attempt, ending)
+            self._on_written(attempt)
+
+
+def _is_own(error: Exception, own_classes: tuple[str, ...]) -> bool:
+    """Whether an error is certainly about what was written, and not about the database at this moment."""
+    if isinstance(error, DatabaseUnavailable | DatabaseUnusable):
+        return isinstance(error.__cause__, asyncpg.PostgresError) and _is_own(error.__cause__, own_classes)
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "").startswith(own_classes)
+    return True
+
+
+def _instead(ending: Ending, error: Exception) -> Failure:
+    """What is written of an ending that cannot be: why, and what it cost as far as that can be said."""
+    failure = classify(error)
+    if isinstance(ending, Failure):
+        # Its own words cannot be stored, so none are repeated.
+        return Failure(
+            Category.UNKNOWN,
+            error=f"the phase failed, and its failure cannot be stored: {failure.error_type}",
+            error_type=failure.error_type,
+            error_code="ENDING_NOT_STORABLE",
+            cost_is_known=False,
+        )
+    if (
+        isinstance(ending.cost_usd, Decimal)
+        and ending.cost_usd.is_finite()
+        and 0 <= ending.cost_usd <= LARGEST_COST_USD
+    ):
+        return replace(failure, cost_usd=ending.cost_usd)
+    return replace(failure, cost_is_known=False)
