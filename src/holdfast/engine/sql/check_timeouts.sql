@@ -8,12 +8,12 @@ declare
 begin
     updated_jobs := '{}';
     for v_job in
-        select * from locked_for_ending(array(
+        select * from lock_and_list_jobs(array(
             select j.id from pipeline_job j
             join phase p on p.pipeline = j.pipeline and p.name = j.phase
             where j.state = 'working' and j.started_at + make_interval(secs => p.limit_seconds) < clock()
             for update of j skip locked
-        ))
+        ), 'timeout')
     loop
         v_limit := (select limit_seconds from phase where pipeline = v_job.pipeline and name = v_job.phase);
         perform end_failed(v_job, 'timeout', jsonb_build_object(

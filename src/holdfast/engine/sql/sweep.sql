@@ -16,12 +16,12 @@ begin
                  where lost_at is null and stopped_at is null and seen_at < v_now - make_interval(secs => p_lease_seconds)
                  for update skip locked);
     for v_job in
-        select * from locked_for_ending(array(
+        select * from lock_and_list_jobs(array(
             select j.id from pipeline_job j
             join worker w on w.id = j.worker_id
             where j.state = 'working' and (w.lost_at is not null or w.stopped_at is not null)
             for update of j skip locked
-        ))
+        ), 'worker_lost')
     loop
         perform end_failed(v_job, 'lost', jsonb_build_object(
             'category', 'worker_lost', 'error_type', 'WorkerLost',

@@ -9,6 +9,7 @@ declare
     v_now timestamptz := clock();
     v_filter jsonb := p_filter || jsonb_strip_nulls(jsonb_build_object('organisation', confined_to()));
     v_job bigint;
+    v_candidates bigint[];
     v_first bigint[] := '{}';
     v_trial bigint;
 begin
@@ -19,7 +20,9 @@ begin
             using errcode = 'HF400';
     end if;
     if is_own(p_filter ->> 'organisation') or not p_filter ? 'organisation' then
-        foreach v_job in array array(select trial_jobs(v_filter, 0, 500)) loop
+        v_candidates := array(select trial_jobs(v_filter, 0, 500));
+        perform lock_for_transition(v_candidates);
+        foreach v_job in array v_candidates loop
             exit when cardinality(v_first) = p_first;
             if reopen(v_job, 'retry', null, p_actor, p_reason) = 'queued' then
                 v_first := v_first || v_job;
