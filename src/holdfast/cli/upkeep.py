@@ -1,5 +1,6 @@
 """`holdfast doctor` and `migrate`: is the database sound, and is it up to date?"""
 
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,8 +109,8 @@ def migrate(
         from holdfast.settings import load_settings
 
         if home:
-            return await migrate_for_supabase(load_settings(), tuple(claims or ()))
-        return await migrate_database(load_settings()), None
+            return await migrate_for_supabase(load_settings(), tuple(claims or ()), on_wait=_say_wait)
+        return await migrate_database(load_settings(), on_wait=_say_wait), None
 
     done, front_end = finish(apply, as_json=as_json)
 
@@ -127,6 +128,10 @@ def migrate(
 
     body = {"applied": done.applied, "notes": done.notes}
     answer(body | ({"front_end": front_end} if front_end else {}), as_json=as_json, render=render)
+
+
+def _say_wait(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def _check(*, as_json: bool) -> None:
