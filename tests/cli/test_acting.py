@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.db.connection import Database
 from tests.cli.conftest import CommandLine
+from tests.conftest import Clock
 
 
 def _state(holdfast: CommandLine, job_id: int) -> str:
@@ -151,6 +152,18 @@ def test_doctor_mends_what_it_may(broken: CommandLine) -> None:
 
     assert [repair["ids"] for repair in result.json["repairs"]] == [[1]]
     assert result.json["findings"] == []
+
+
+async def test_doctor_names_who_keeps_an_old_snapshot(holdfast: CommandLine, database: Database, clock: Clock) -> None:
+    async with database.transaction() as reader:
+        await reader.execute("set transaction isolation level repeatable read")
+        pid = await reader.fetchval("select pg_backend_pid()")
+        await clock.advance(minutes=6)
+        shown = await asyncio.to_thread(holdfast.succeed, "doctor")
+        told = await asyncio.to_thread(holdfast.succeed, "doctor", "--json")
+    assert shown.out.startswith("every invariant holds\n")
+    assert f"\ndatabase: session {pid} (" in shown.out
+    assert told.json["doubts"][-1].startswith(f"session {pid} (")
 
 
 async def test_migrate_says_on_the_terminal_for_whom_it_waits(holdfast: CommandLine, database: Database) -> None:

@@ -54,14 +54,15 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
     On one snapshot, locking nothing; then asks the store for every artifact that a finished document needs. Exit code
     1 when one does not hold. --repair mends first, in short audited transactions, then proves again. What is doubtful
     in the settings, such as a model without a price, is named too, and what protection against malicious files this
-    machine lacks.
+    machine lacks; and who keeps a snapshot that is older than some minutes, because that slows the queue down.
     """
 
-    async def prove(app: "App") -> "tuple[list[Repair], list[Finding], list[str]]":
+    async def prove(app: "App") -> "tuple[list[Repair], list[Finding], list[str], list[str]]":
         repairs = await app.repair(actor()) if repair else []
-        return repairs, await app.examine(deep=deep), [*app.doubts, *await app.sandbox_gaps()]
+        doubts = [*app.doubts, *await app.sandbox_gaps()]
+        return repairs, await app.examine(deep=deep), doubts, await app.old_snapshots()
 
-    repairs, findings, doubts = run(prove, as_json=as_json)
+    repairs, findings, doubts, snapshots = run(prove, as_json=as_json)
 
     def render() -> None:
         for mended in repairs:
@@ -72,8 +73,10 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
             print("every invariant holds")
         for doubt in doubts:
             emit(f"settings: {doubt}")
+        for snapshot in snapshots:
+            emit(f"database: {snapshot}")
 
-    answer({"repairs": repairs, "findings": findings, "doubts": doubts}, as_json=as_json, render=render)
+    answer({"repairs": repairs, "findings": findings, "doubts": doubts + snapshots}, as_json=as_json, render=render)
     if findings:
         raise typer.Exit(WORK_FAILED)
 
