@@ -12,7 +12,8 @@ set enable_bitmapscan = off set jit = off as $$
 declare
     v_now timestamptz;
     v_lane record;
-    v_holds bigint[];
+    v_any_hold boolean;
+    v_holds bigint[] := '{}';
     v_jobs bigint[];
 begin
     if not exists (select from worker where id = p_worker and lost_at is null and stopped_at is null) then
@@ -21,8 +22,11 @@ begin
     end if;
     perform promote();
     v_now := clock();
-    -- All at once, in the order in which everyone locks them; from here on nothing is waited for.
-    v_holds := share_holds(p_lanes, v_now);
+    v_any_hold := exists (select from hold where drained_at is null);
+    if v_any_hold then
+        -- All at once, in the order in which everyone locks them; from here on nothing is waited for.
+        v_holds := share_holds(p_lanes, v_now);
+    end if;
     for v_lane in
         select p.*, l.limit from jsonb_to_recordset(p_lanes) as l(pipeline text, phase text, "limit" integer)
         join phase p on p.pipeline = l.pipeline and p.name = l.phase
@@ -47,7 +51,9 @@ begin
             from taken t
             join document d on d.id = t.document_id;
     end loop;
-    perform drain_holds();
+    if v_any_hold then
+        perform drain_holds();
+    end if;
 end $$;
 
 -- Locks the holds in force that concern these lanes: one that is being ended right now is waited for, so that nothing is

@@ -9,7 +9,6 @@ declare
     v_now timestamptz := clock();
     v_filter jsonb := p_filter || jsonb_strip_nulls(jsonb_build_object('organisation', confined_to()));
     v_job bigint;
-    v_candidates bigint[];
     v_first bigint[] := '{}';
     v_trial bigint;
 begin
@@ -20,10 +19,13 @@ begin
             using errcode = 'HF400';
     end if;
     if is_own(p_filter ->> 'organisation') or not p_filter ? 'organisation' then
-        v_candidates := array(select trial_jobs(v_filter, 0, 500));
-        perform lock_for_transition(v_candidates);
-        foreach v_job in array v_candidates loop
+        foreach v_job in array array(select trial_jobs(v_filter, 0, 500)) loop
             exit when cardinality(v_first) = p_first;
+            -- One by one, and so without waiting: of many that failed alike, any will do that nobody is busy with.
+            perform from pipeline_job where id = v_job for update skip locked;
+            continue when not found;
+            perform from document where id = (select document_id from pipeline_job where id = v_job) for no key update skip locked;
+            continue when not found;
             if reopen(v_job, 'retry', null, p_actor, p_reason) = 'queued' then
                 v_first := v_first || v_job;
             end if;
