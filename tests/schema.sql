@@ -568,6 +568,7 @@ create table holdfast.pipeline_job (
     audit_id bigint,
     policy text,
     flow text not null default 'new'::text,
+    parent_id bigint,
     constraint old_flow_is_only_shown CHECK (((flow = 'new'::text) OR ((state = ANY (ARRAY['held'::text, 'failed'::text, 'done'::text, 'deadletter'::text])) AND (ready_at IS NULL) AND (hold_id IS NULL)))),
     constraint only_waiting_jobs_wait CHECK ((((ready_at IS NULL) OR (state = ANY (ARRAY['failed'::text, 'held'::text]))) AND ((hold_id IS NULL) OR (state = 'held'::text)))),
     constraint pipeline_job_crash_count_check CHECK ((crash_count >= 0)),
@@ -595,6 +596,7 @@ CREATE INDEX pipeline_job_ended ON holdfast.pipeline_job USING btree (pipeline, 
 CREATE INDEX pipeline_job_failed ON holdfast.pipeline_job USING btree (((last_error ->> 'component'::text)), id) WHERE (state = 'failed'::text);
 CREATE INDEX pipeline_job_held ON holdfast.pipeline_job USING btree (hold_id) WHERE (state = 'held'::text);
 CREATE UNIQUE INDEX pipeline_job_live ON holdfast.pipeline_job USING btree (document_id, pipeline) WHERE (state <> ALL (ARRAY['done'::text, 'deadletter'::text, 'cancelled'::text]));
+CREATE INDEX pipeline_job_members ON holdfast.pipeline_job USING btree (parent_id, id) WHERE ((parent_id IS NOT NULL) AND ((state = ANY (ARRAY['queued'::text, 'working'::text, 'held'::text])) OR ((state = 'failed'::text) AND (ready_at IS NOT NULL))));
 CREATE INDEX pipeline_job_ready ON holdfast.pipeline_job USING btree (pipeline, phase, priority DESC, vtime, id) INCLUDE (queued_at) WHERE ((state = 'queued'::text) AND (crash_count < 2));
 CREATE INDEX pipeline_job_retryable ON holdfast.pipeline_job USING btree (((last_error ->> 'retryable'::text)), id) WHERE (state = 'failed'::text);
 CREATE INDEX pipeline_job_suspect ON holdfast.pipeline_job USING btree (pipeline, phase, priority DESC, vtime, id) WHERE ((state = 'queued'::text) AND (crash_count >= 2));
@@ -951,6 +953,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function current_documents(p_organisation text, p_platform text, p_pipeline text, p_locations text[]) returns TABLE(location text, document_id bigint, content_hash text, size bigint, job_id bigint, state text, retried boolean), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function decide(p_policy text, p_category text, p_retry_count integer, p_document_failures integer, p_retry_after_seconds double precision, OUT action text, OUT charged boolean, OUT wait_seconds double precision, OUT max_retries integer, OUT document_permanent boolean, OUT holds text, OUT hold_seconds double precision) returns record
 -- function delete_document(p_document bigint, p_actor text) returns jsonb, with its owner's rights, callable by holdfast_api
+-- function deleted_together(p_document bigint) returns bigint[]
+-- function deletion_scope(p_document bigint) returns bigint[]
 -- function deliveries(p_receiver bigint, p_state text, p_limit integer) returns TABLE(delivery_id bigint, receiver_id bigint, message_id uuid, event text, at timestamp with time zone, organisation text, state text, attempts integer, next_at timestamp with time zone, last_at timestamp with time zone, last_status integer, last_answer text), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function demand_of(p_configuration regconfig, p_question jsonb) returns tsquery
 -- function diff_configs(p_run bigint, p_other bigint, p_first integer, p_limit integer) returns TABLE(added bigint, removed bigint, changed bigint, changes jsonb), callable by holdfast_api, holdfast_readonly
@@ -958,6 +962,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function distance(extensions.vector, extensions.vector) returns double precision
 -- function document_file(p_document bigint, p_kind text) returns TABLE(organisation text, source_name text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function document_under_claim(p_job bigint, p_token bigint) returns bigint
+-- function drain_holds() returns void
 -- function effective_settings(p_run bigint) returns TABLE(source_path text, stanza text, key text, value text, line integer), callable by holdfast_api, holdfast_readonly
 -- function end_budget_holds(p_budget_id bigint, p_day date) returns void
 -- function end_delivery(p_delivery bigint, p_token bigint, p_outcome text, p_status integer, p_answer text, p_retry_after_seconds double precision) returns text, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -994,12 +999,16 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function half(extensions.vector, integer) returns extensions.halfvec
 -- function half_distance(extensions.halfvec, extensions.halfvec) returns double precision
 -- function has_keys() returns boolean, with its owner's rights, callable by holdfast_api
+-- function has_members_under_way(p_document bigint) returns boolean
 -- function has_vectors() returns boolean
 -- function hash_of_embedded(p_context text, p_text text) returns text
 -- function hears(p_receivers text, p_happened_in text) returns boolean
 -- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
 -- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
+-- function hold_covers(p_hold holdfast.hold, p_phase holdfast.phase) returns boolean
 -- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
+-- function holding_jobs(p_jobs bigint[], p_category text) returns SETOF bigint
+-- function holds_on_budget(p_budget text, p_organisation text) returns SETOF holdfast.hold
 -- function index_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function input_of(p_job holdfast.pipeline_job, p_target holdfast.phase) returns jsonb
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
@@ -1011,12 +1020,14 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function is_wanted(p_event text) returns boolean
 -- function job_in_brief(p_job holdfast.pipeline_job, p_source_name text) returns jsonb
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
+-- function jobs_of_all(p_documents bigint[]) returns bigint[]
 -- function judge_trial(p_trial holdfast.trial) returns holdfast.trial
 -- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function known_cost(p_job holdfast.pipeline_job) returns numeric
+-- function known_document(p_item jsonb) returns bigint
 -- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean), with its owner's rights
 -- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function late_items(p_items jsonb, p_settled bigint[]) returns jsonb
@@ -1026,9 +1037,12 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function let_go(p_takeover bigint, p_documents bigint[]) returns void, with its owner's rights
 -- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
 -- function living_copy(p_document bigint, p_rather bigint, p_except bigint[]) returns bigint
--- function lock_for_ending(p_jobs bigint[]) returns void
+-- function lock_and_list_jobs(p_jobs bigint[], p_category text) returns SETOF holdfast.pipeline_job
+-- function lock_budgets_and_holds(p_jobs bigint[], p_holding bigint[]) returns void
+-- function lock_documents(p_documents bigint[]) returns void
+-- function lock_for_deletion(p_document bigint) returns void
+-- function lock_for_transition(p_jobs bigint[], p_documents bigint[], p_holding bigint[]) returns void
 -- function lock_versions(p_document bigint) returns void
--- function locked_for_ending(p_jobs bigint[]) returns SETOF holdfast.pipeline_job
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
@@ -1114,7 +1128,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function passages_of(p_document bigint, p_from integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, title text, place jsonb, text text, context text), callable by holdfast_api, holdfast_readonly
 -- function pays_itself(p_organisation text, p_budget text) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function phrase_patterns(p_question jsonb) returns text[]
--- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
+-- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_holds bigint[]) returns bigint[]
 -- function pick_suspect(p_pipeline text, p_phase text, p_worker text, p_holds bigint[]) returns bigint[]
 -- function ping(p_receiver bigint, p_actor text) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api
 -- function place_hold(p_provider text, p_organisation text, p_pipeline text, p_phase text, p_budget text, p_until timestamp with time zone, p_reason text, p_by text, p_needs_usd numeric) returns bigint
@@ -1185,6 +1199,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
 -- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
+-- function share_holds(p_lanes jsonb, p_now timestamp with time zone) returns bigint[]
 -- function staying_rows(p_takeover bigint) returns TABLE(key text, reason text), with its owner's rights
 -- function stop_worker(p_worker text) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_chunks(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
@@ -1236,6 +1251,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function undo_rows(p_takeover bigint, p_limit integer, OUT removed bigint, OUT kept bigint) returns record, with its owner's rights
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function used_scopes(p_jobs bigint[]) returns TABLE(provider text, organisation text, pipeline text, phase text, budget text)
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
 -- function vectors(extensions.vector[]) returns extensions.vector[], callable by holdfast_api, holdfast_worker
 -- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint

@@ -25,6 +25,7 @@ from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Pipeline
 from holdfast.engine.queue import Queue
 from holdfast.engine.slots import Slots
+from holdfast.engine.snapshots import old_snapshots
 from holdfast.engine.worker import Worker
 from holdfast.errors import DatabaseUnusable, HoldfastError, PhaseError
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
@@ -259,6 +260,10 @@ class App:
         """Prove the invariants; what comes back does not hold. `deep` reads every artifact of finished documents."""
         broken = await missing_artifacts(self.database, self.assembly.store, deep=deep)
         return [*await examine(self.database), *artifact_findings(broken)]
+
+    async def old_snapshots(self) -> list[str]:
+        """Who keeps the database from cleaning up, and with that slows the queue down."""
+        return await old_snapshots(self.database)
 
     async def repair(self, actor: str) -> list[Repair]:
         """Mend what can be mended at any time, audited under this name."""

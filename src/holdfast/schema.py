@@ -1,5 +1,6 @@
 """Brings databases up to date with the migrations and the functions of every room."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +32,20 @@ class Checked:
     notes: tuple[str, ...]
 
 
-async def migrate_database(settings: Settings) -> Migrated:
-    """Bring the configured database up to date and say what that took."""
+async def migrate_database(settings: Settings, *, on_wait: Callable[[str], None] | None = None) -> Migrated:
+    """Bring the configured database up to date and say what that took; `on_wait` hears who is in the way."""
     async with connect_directly(settings) as database:
-        applied = await migrate(database, functions=FUNCTIONS)
+        wait = settings.migrate_wait_seconds
+        applied = await migrate(database, functions=FUNCTIONS, wait_seconds=wait, on_wait=on_wait)
         async with database.transaction() as connection:
             return Migrated(applied, (await preflight(connection)).notes)
 
 
-async def migrate_for_supabase(settings: Settings, claims: tuple[str, ...]) -> tuple[Migrated, FrontEnd]:
+async def migrate_for_supabase(
+    settings: Settings, claims: tuple[str, ...], *, on_wait: Callable[[str], None] | None = None
+) -> tuple[Migrated, FrontEnd]:
     """Bring the configured database up to date, then open it to the front ends of its project."""
-    migrated = await migrate_database(settings)
+    migrated = await migrate_database(settings, on_wait=on_wait)
     async with connect_directly(settings) as database:
         return migrated, await open_to_supabase(database, claims)
 
@@ -59,7 +63,7 @@ async def check_database(settings: Settings) -> Checked:
 async def make_ready(database: Database, settings: Settings) -> None:
     """Migrate the embedded database; refuse another one that is not migrated (DatabaseUnusable)."""
     if settings.database_url is None:
-        await migrate(database, functions=FUNCTIONS)
+        await migrate(database, functions=FUNCTIONS, wait_seconds=settings.migrate_wait_seconds)
         return
     missing = await pending(database, functions=FUNCTIONS)
     if missing:

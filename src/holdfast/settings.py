@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(default=2.0, gt=0)
     poll_seconds: float = Field(default=0.5, gt=0)
     pool_size: int = Field(default=4, ge=1, le=500)
+    migrate_wait_seconds: float = Field(default=600.0, ge=0)
     log_format: Literal["auto", "json", "console"] = "auto"
 
     organisation: str = Field(default="default", min_length=1, max_length=255)

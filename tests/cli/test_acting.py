@@ -1,12 +1,16 @@
 """The commands that change something: what they did is said, and the exit code tells whether all of it was done."""
 
+import asyncio
 import json
+import re
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from holdfast.db.connection import Database
 from tests.cli.conftest import CommandLine
+from tests.conftest import Clock
 
 
 def _state(holdfast: CommandLine, job_id: int) -> str:
@@ -148,6 +152,35 @@ def test_doctor_mends_what_it_may(broken: CommandLine) -> None:
 
     assert [repair["ids"] for repair in result.json["repairs"]] == [[1]]
     assert result.json["findings"] == []
+
+
+async def test_doctor_names_who_keeps_an_old_snapshot(holdfast: CommandLine, database: Database, clock: Clock) -> None:
+    async with database.transaction() as reader:
+        await reader.execute("set transaction isolation level repeatable read")
+        pid = await reader.fetchval("select pg_backend_pid()")
+        await clock.advance(minutes=6)
+        shown = await asyncio.to_thread(holdfast.succeed, "doctor")
+        told = await asyncio.to_thread(holdfast.succeed, "doctor", "--json")
+    assert shown.out.startswith("every invariant holds\n")
+    assert f"\ndatabase: session {pid} (" in shown.out
+    assert told.json["doubts"][-1].startswith(f"session {pid} (")
+
+
+async def test_migrate_says_on_the_terminal_for_whom_it_waits(holdfast: CommandLine, database: Database) -> None:
+    await database.execute("update holdfast.schema_state set checksum = 'of an older release'")
+    async with AsyncExitStack() as stack:
+        reader = await stack.enter_async_context(database.transaction())
+        await reader.fetch("select * from holdfast.attempt")
+        pid = await reader.fetchval("select pg_backend_pid()")
+        given_up = await asyncio.to_thread(holdfast.with_settings(HOLDFAST_MIGRATE_WAIT_SECONDS="0").run, "migrate")
+        assert (given_up.code, given_up.out) == (1, "")
+        assert re.fullmatch(rf"error: the schema is as it was: .* session {pid} \(.*\n", given_up.err)
+        process = stack.enter_context(holdfast.started("migrate"))
+        assert process.stderr is not None
+        line = await asyncio.to_thread(process.stderr.readline)
+        assert line.startswith(f"the migration waits for session {pid} (")
+        await reader.execute("commit; begin")
+        assert await asyncio.to_thread(process.wait, holdfast.seconds) == 0
 
 
 def test_migrate_twice_changes_nothing_the_second_time(empty_dsn: str) -> None:

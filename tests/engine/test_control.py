@@ -264,6 +264,19 @@ async def test_reset_starts_over_from_the_first_phase(scenario: Scenario, contro
     assert (stored["state"], stored["phase"], stored["run"]) == ("queued", "extract", 2)
 
 
+async def test_many_stuck_jobs_are_taken_back_in_batches(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit(501)
+    await scenario.claim("extract", 501)
+    await clock.advance(minutes=31)
+    async with database.transaction() as connection:
+        at_once = await connection.fetch("select holdfast.requeue_stuck(30)")
+    assert len(at_once) == 500
+    await scenario.claim("extract", 501)
+    await clock.advance(minutes=31)
+    assert len(await Control(database, "ann").requeue_stuck(minutes=30)) == 501
+
+
 async def test_stuck_jobs_are_named_before_they_are_taken_back(
     scenario: Scenario, control: Control, clock: Clock
 ) -> None:

@@ -50,6 +50,19 @@ async def test_work_goes_on_by_itself_when_retry_after_is_over(database: Databas
     assert await database.fetchval("select count(*) from holdfast.hold where drained_at is null") == 0
 
 
+async def test_one_call_puts_back_at_most_a_batch_of_what_many_holds_kept(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, CALLING)
+    for organisation in ("acme", "globex", "initech"):
+        await scenario.submit(300, organisation=organisation)
+        await database.execute(
+            "select holdfast.hold(jsonb_build_object('organisation', $1::text), holdfast.clock() + '1 minute')",
+            organisation,
+        )
+    assert await scenario.claim("ask", 10) == []
+    await clock.advance(minutes=2)
+    assert [await database.fetchval("select holdfast.promote()") for _ in range(3)] == [500, 400, 0]
+
+
 async def test_calls_in_flight_that_also_get_a_429_lose_nothing(database: Database, clock: Clock) -> None:
     scenario = await begin(database, CALLING)
     await scenario.submit(20)

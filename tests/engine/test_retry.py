@@ -1,5 +1,6 @@
 """Operators' retry and reset: where a job goes on, what is refused, and what is written down."""
 
+import asyncio
 from decimal import Decimal
 
 import pytest
@@ -8,7 +9,7 @@ from holdfast.db.connection import Database
 from holdfast.engine.pipeline import Done
 from holdfast.errors import Conflict, CorruptInput, NetworkTimeout
 from tests.conftest import Clock
-from tests.engine.scenario import STORIES, Scenario, begin, plain
+from tests.engine.scenario import STORIES, Scenario, begin, plain, until_someone_waits_for_a_lock
 
 PHASES = ("extract", "chunk", "embed")
 
@@ -192,6 +193,20 @@ async def test_stuck_jobs_are_taken_back_uncharged(database: Database, clock: Cl
     job = await scenario.job(stuck.job_id)
     assert (job["state"], job["retry_count"]) == ("queued", 0)
     assert await scenario.outcomes(stuck.job_id) == ["released"]
+
+
+async def test_of_two_jobs_of_one_document_retried_at_once_one_goes_on(database: Database) -> None:
+    scenario = await begin(database, plain("extract"))
+    first = await scenario.submit_one()
+    await database.execute("select holdfast.cancel(array[$1::bigint])", first.job_id)
+    second = await scenario.submit_one(document_id=first.document_id)
+    await database.execute("select holdfast.cancel(array[$1::bigint])", second.job_id)
+    retry = "select result from holdfast.retry(array[$1::bigint])"
+    async with database.transaction() as other:
+        assert await other.fetchval(retry, first.job_id) == "queued"
+        retrying = asyncio.create_task(database.fetchval(retry, second.job_id))
+        await until_someone_waits_for_a_lock(database)
+    assert await retrying == "document_has_another_live_job"
 
 
 async def _retry(database: Database, job_id: int, phase: str | None = None) -> str:

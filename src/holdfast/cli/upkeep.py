@@ -1,5 +1,6 @@
 """`holdfast doctor` and `migrate`: is the database sound, and is it up to date?"""
 
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,14 +54,15 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
     On one snapshot, locking nothing; then asks the store for every artifact that a finished document needs. Exit code
     1 when one does not hold. --repair mends first, in short audited transactions, then proves again. What is doubtful
     in the settings, such as a model without a price, is named too, and what protection against malicious files this
-    machine lacks.
+    machine lacks; and who keeps a snapshot that is older than some minutes, because that slows the queue down.
     """
 
-    async def prove(app: "App") -> "tuple[list[Repair], list[Finding], list[str]]":
+    async def prove(app: "App") -> "tuple[list[Repair], list[Finding], list[str], list[str]]":
         repairs = await app.repair(actor()) if repair else []
-        return repairs, await app.examine(deep=deep), [*app.doubts, *await app.sandbox_gaps()]
+        doubts = [*app.doubts, *await app.sandbox_gaps()]
+        return repairs, await app.examine(deep=deep), doubts, await app.old_snapshots()
 
-    repairs, findings, doubts = run(prove, as_json=as_json)
+    repairs, findings, doubts, snapshots = run(prove, as_json=as_json)
 
     def render() -> None:
         for mended in repairs:
@@ -71,8 +73,10 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
             print("every invariant holds")
         for doubt in doubts:
             emit(f"settings: {doubt}")
+        for snapshot in snapshots:
+            emit(f"database: {snapshot}")
 
-    answer({"repairs": repairs, "findings": findings, "doubts": doubts}, as_json=as_json, render=render)
+    answer({"repairs": repairs, "findings": findings, "doubts": doubts + snapshots}, as_json=as_json, render=render)
     if findings:
         raise typer.Exit(WORK_FAILED)
 
@@ -108,8 +112,8 @@ def migrate(
         from holdfast.settings import load_settings
 
         if home:
-            return await migrate_for_supabase(load_settings(), tuple(claims or ()))
-        return await migrate_database(load_settings()), None
+            return await migrate_for_supabase(load_settings(), tuple(claims or ()), on_wait=_say_wait)
+        return await migrate_database(load_settings(), on_wait=_say_wait), None
 
     done, front_end = finish(apply, as_json=as_json)
 
@@ -127,6 +131,10 @@ def migrate(
 
     body = {"applied": done.applied, "notes": done.notes}
     answer(body | ({"front_end": front_end} if front_end else {}), as_json=as_json, render=render)
+
+
+def _say_wait(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def _check(*, as_json: bool) -> None:

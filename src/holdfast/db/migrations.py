@@ -1,23 +1,33 @@
 """Brings a database to the schema this code expects: forward only, once, however many processes try."""
 
 import asyncio
+import logging
 import re
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
 
 from holdfast.db.connection import Connection, Database
+from holdfast.db.pauses import Pauses
 from holdfast.db.pgvector import create_pgvector, may_gain_vectors
 from holdfast.db.preflight import preflight, refuse_blind, roles_unfit
 from holdfast.db.roles import ensure_roles
 from holdfast.db.schema_files import MIGRATIONS, Functions, Migration, read_functions, read_migrations
-from holdfast.errors import DatabaseUnavailable, DatabaseUnusable
+from holdfast.db.sessions import Session, blocking_sessions
+from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, HoldfastError
 
 LOCK = 0x686F6C6466617374  # "holdfast" in ASCII
 WAIT_SECONDS = 600.0
 PAUSE_SECONDS = 0.1
+# Longer than the second after which the server ends an automatic vacuum that is in the way.
+LOCK_TIMEOUT = "1500ms"
+WATCH_SECONDS = 0.3
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 15.0
 FILE_SECONDS = 6 * 3600.0  # building an index over millions of rows may take long
 
 SCHEMA_OWNER = "select nspowner::regrole::text from pg_namespace where nspname = 'holdfast'"
@@ -52,6 +62,9 @@ where pronamespace = 'holdfast'::regnamespace and proname = any ($1)
 """
 
 
+_log = logging.getLogger("holdfast")
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What a run changed: a numbered migration, or all roles or functions, which have no number."""
@@ -64,23 +77,38 @@ ROLES = Applied(None, "roles")
 FUNCTIONS = Applied(None, "functions")
 
 
-async def migrate(database: Database, *, functions: Path | None = None, directory: Path = MIGRATIONS) -> list[Applied]:
+async def migrate(
+    database: Database,
+    *,
+    functions: Path | None = None,
+    directory: Path = MIGRATIONS,
+    wait_seconds: float = WAIT_SECONDS,
+    on_wait: Callable[[str], None] | None = None,
+) -> list[Applied]:
     """Apply what is missing, in one transaction, and say what that was. Idempotent.
 
-    Of processes that run it at once one applies and the others wait, then find nothing to do.
+    Of processes that run it at once one applies and the others wait, then find nothing to do. To change a table takes
+    a lock, and whoever waits for it stops all who come after: so each try waits a moment only, `on_wait` hears for
+    whom, and after `wait_seconds` it ends with DatabaseUnavailable.
     """
     plan = _Plan(read_migrations(directory), read_functions(functions))
     async with database.transaction() as connection:
         if not await _missing(connection, plan) and not await _gains_vectors(connection, plan):
             return []
-    deadline = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < deadline:
-        # Each try is a transaction of its own: waiting inside one would stand in the way of those at work.
-        async with database.transaction() as connection:
-            if await connection.fetchval("select pg_try_advisory_xact_lock($1)", LOCK):
-                return await _apply(connection, plan)
-        await asyncio.sleep(PAUSE_SECONDS)
-    raise DatabaseUnavailable(f"another process has been migrating for {WAIT_SECONDS:.0f} s: wait for it or end it")
+    began_at = time.monotonic()
+    pauses = Pauses(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+    while True:
+        attempt = _Try(database, plan)
+        if await attempt.succeeds():
+            return attempt.applied
+        waited = time.monotonic() - began_at
+        if waited >= wait_seconds:
+            raise DatabaseUnavailable(
+                f"the schema is as it was: after {waited:.0f} s still waiting for {attempt.obstacle}"
+            )
+        if attempt.was_blocked:
+            (on_wait or _log_wait)(f"the migration waits for {attempt.obstacle}")
+        await asyncio.sleep(pauses.next() if attempt.was_blocked else PAUSE_SECONDS)
 
 
 async def pending(database: Database, *, functions: Path | None = None, directory: Path = MIGRATIONS) -> list[Applied]:
@@ -94,6 +122,63 @@ async def pending(database: Database, *, functions: Path | None = None, director
 class _Plan:
     migrations: tuple[Migration, ...]
     functions: Functions
+
+
+class _Try:
+    """One transaction that either applies everything or finds who is in its way."""
+
+    def __init__(self, database: Database, plan: _Plan) -> None:
+        self._database = database
+        self._plan = plan
+        self._blocking: list[Session] = []
+        self.applied: list[Applied] = []
+        self.was_blocked = False
+
+    @property
+    def obstacle(self) -> str:
+        if not self.was_blocked:
+            return "another process that migrates: let it finish, or end it"
+        if not self._blocking:
+            return "another session, which holds a lock on a table: let it finish, or end it"
+        session = self._blocking[0]
+        others = f" and {len(self._blocking) - 1} more" if len(self._blocking) > 1 else ""
+        return f"{session}{others}: let it finish, or end it with: {session.remedy}"
+
+    async def succeeds(self) -> bool:
+        """Whether all is applied. Where it is not, nothing is, and no lock is left."""
+        try:
+            async with self._database.transaction() as connection:
+                if not await connection.fetchval("select pg_try_advisory_xact_lock($1)", LOCK):
+                    return False
+                await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
+                async with self._watched(await connection.fetchval("select pg_backend_pid()")):
+                    self.applied = await _apply(connection, self._plan)
+                return True
+        except DatabaseUnavailable as error:
+            if not isinstance(error.__cause__, asyncpg.LockNotAvailableError):
+                raise
+            self.was_blocked = True
+            return False
+
+    @asynccontextmanager
+    async def _watched(self, pid: int) -> AsyncIterator[None]:
+        """Only while it waits can anyone say for whom."""
+        watching = asyncio.create_task(self._watch(pid))
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
+
+    async def _watch(self, pid: int) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            with suppress(HoldfastError):
+                self._blocking = await blocking_sessions(self._database, pid) or self._blocking
+
+
+def _log_wait(message: str) -> None:
+    _log.warning("migration.waiting", extra={"error": message})
 
 
 async def _missing(connection: Connection, plan: _Plan) -> list[Applied]:

@@ -115,11 +115,17 @@ class Control:
         return await self._ids({name: value for name, value in named.items() if value is not None})
 
     async def requeue_stuck(self, *, minutes: int, pipeline: str | None = None, phase: str | None = None) -> list[int]:
-        """Take jobs without progress for that long away from their workers, uncharged, and say which."""
-        rows = await self._database.fetch(
-            "select holdfast.requeue_stuck($1, $2, $3, $4) as id", minutes, pipeline, phase, self._actor
-        )
-        return [row["id"] for row in rows]
+        """Take jobs without progress for that long away from their workers, uncharged, in batches, and say which."""
+        taken: dict[int, None] = {}
+        while True:
+            rows = await self._database.fetch(
+                "select holdfast.requeue_stuck($1, $2, $3, $4) as id", minutes, pipeline, phase, self._actor
+            )
+            fresh = [row["id"] for row in rows if row["id"] not in taken]
+            taken |= dict.fromkeys(fresh)
+            # One that comes again was claimed again meanwhile, and would for ever where no minute is granted.
+            if not fresh:
+                return list(taken)
 
     async def hold(
         self,

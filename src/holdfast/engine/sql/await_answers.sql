@@ -12,13 +12,12 @@ declare
 begin
     perform refuse_bad_costs(p_items);
     perform refuse_bad_asks(p_items);
-    perform lock_for_ending(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
+    perform lock_for_transition(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
     for v_item in
         select i.*
         from jsonb_to_recordset(p_items)
              as i(job_id bigint, token bigint, provider text, reference text, within_seconds double precision, cost_usd numeric)
-        left join budget_entry e on e.job_id = i.job_id and e.token = i.token
-        order by e.budget_id, e.day, i.job_id   -- the order in which everyone locks the days of budgets
+        order by i.job_id
     loop
         job_id := v_item.job_id;
         token := v_item.token;

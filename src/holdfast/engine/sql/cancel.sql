@@ -1,5 +1,5 @@
 -- Cancels jobs, waiting or running; a running attempt ends as cancelled and its worker is told. Audited.
--- Answers a row per job with what became of it: cancelled, or why not.
+-- Answers a row per job with what became of it: cancelled, or why not. Whoever cancels many names some hundred at a time.
 create or replace function holdfast.cancel(
     p_jobs bigint[], p_actor text default holdfast.actor(), p_reason text default null
 ) returns table (job_id bigint, result text)
@@ -9,9 +9,11 @@ declare
     v_job pipeline_job;
     v_attempt bigint;
     v_cost numeric;
+    v_cancelled bigint[] := '{}';
 begin
+    perform lock_for_transition(p_jobs);
     foreach job_id in array array(select distinct unnest(p_jobs) order by 1) loop
-        select * into v_job from pipeline_job j where j.id = job_id for update;
+        select * into v_job from pipeline_job j where j.id = job_id;
         if not found or not is_own(v_job.organisation) then
             result := 'not_found';
         elsif v_job.flow = 'old' then
@@ -35,9 +37,11 @@ begin
                 hold_id = null, retried_phase_id = v_attempt, finished_at = clock(), total_cost_usd = total_cost_usd + v_cost,
                 audit_id = audit(p_actor, 'cancel', v_job, p_reason, jsonb_build_object('state', 'cancelled'))
             where id = job_id;
-            perform wake_parent((select d.parent_id from document d where d.id = v_job.document_id));
+            v_cancelled := v_cancelled || v_job.document_id;
             result := 'cancelled';
         end if;
         return next;
     end loop;
+    perform wake_parent(p.id)
+    from (select distinct d.parent_id as id from document d where d.id = any (v_cancelled)) p;
 end $$;

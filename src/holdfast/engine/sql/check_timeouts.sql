@@ -14,7 +14,7 @@ declare
 begin
     updated_jobs := '{}';
     for v_job in
-        select * from locked_for_ending(array(
+        select * from lock_and_list_jobs(array(
             select j.id from pipeline_job j
             join phase p on p.pipeline = j.pipeline and p.name = j.phase
             where j.state = 'working' and j.started_at + make_interval(secs => p.limit_seconds) < v_now
@@ -25,7 +25,7 @@ begin
                          or w.seen_at < v_now - make_interval(secs => p_lease_seconds / 2))))
             limit c_batch
             for update of j skip locked
-        ))
+        ), 'timeout')
     loop
         v_limit := (select limit_seconds from phase where pipeline = v_job.pipeline and name = v_job.phase);
         perform end_failed(v_job, 'timeout', jsonb_build_object(

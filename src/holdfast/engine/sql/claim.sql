@@ -12,6 +12,8 @@ set enable_bitmapscan = off set jit = off as $$
 declare
     v_now timestamptz;
     v_lane record;
+    v_any_hold boolean;
+    v_holds bigint[] := '{}';
     v_jobs bigint[];
 begin
     if not exists (select from worker where id = p_worker and lost_at is null and stopped_at is null) then
@@ -20,12 +22,17 @@ begin
     end if;
     perform promote();
     v_now := clock();
+    v_any_hold := exists (select from hold where drained_at is null);
+    if v_any_hold then
+        -- All at once, in the order in which everyone locks them; from here on nothing is waited for.
+        v_holds := share_holds(p_lanes, v_now);
+    end if;
     for v_lane in
         select p.*, l.limit from jsonb_to_recordset(p_lanes) as l(pipeline text, phase text, "limit" integer)
         join phase p on p.pipeline = l.pipeline and p.name = l.phase
         where l.limit > 0
     loop
-        v_jobs := pick(v_lane.pipeline, v_lane.name, v_lane.provider, v_lane.budget, v_lane.limit, p_worker, v_now);
+        v_jobs := pick(v_lane.pipeline, v_lane.name, v_lane.provider, v_lane.budget, v_lane.limit, p_worker, v_holds);
         continue when v_jobs = '{}';
         return query
             with taken as (
@@ -44,11 +51,39 @@ begin
             from taken t
             join document d on d.id = t.document_id;
     end loop;
+    if v_any_hold then
+        perform drain_holds();
+    end if;
 end $$;
 
--- Locks the next jobs of a lane that may run now; parks those of held organisations on the way.
+-- Locks the holds in force that concern these lanes: one that is being ended right now is waited for, so that nothing is
+-- parked behind its back.
+create or replace function holdfast.share_holds(p_lanes jsonb, p_now timestamptz) returns bigint[]
+language sql set search_path = holdfast, pg_temp set jit = off as $$
+    select array(
+        select h.id from hold h
+        where h.drained_at is null and h.released_at is null and h.until > p_now
+          and exists (select from jsonb_to_recordset(p_lanes) as l(pipeline text, phase text, "limit" integer)
+                      join phase p on p.pipeline = l.pipeline and p.name = l.phase
+                      where l.limit > 0 and hold_covers(h, p))
+        order by h.id
+        for share
+    )
+$$;
+
+-- Whether a hold's scope meets a phase, of whichever organisation.
+create or replace function holdfast.hold_covers(p_hold holdfast.hold, p_phase holdfast.phase) returns boolean
+language sql immutable as $$
+    select (p_hold.provider is null or p_hold.provider is not distinct from p_phase.provider)
+       and (p_hold.budget is null or p_hold.budget is not distinct from p_phase.budget)
+       and (p_hold.pipeline is null or p_hold.pipeline = p_phase.pipeline)
+       and (p_hold.phase is null or p_hold.phase = p_phase.name)
+$$;
+
+-- Locks the next jobs of a lane that may run now; parks those of held organisations on the way. The caller has locked the
+-- holds, of all its lanes, that may keep them.
 create or replace function holdfast.pick(
-    p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_now timestamptz
+    p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_holds bigint[]
 ) returns bigint[]
 language plpgsql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
@@ -61,10 +96,9 @@ declare
 begin
     v_holds := array(
         select h.id from hold h
-        where h.drained_at is null and h.released_at is null and h.until > p_now
+        where h.id = any (p_holds)
           and (h.provider is null or h.provider = p_provider) and (h.budget is null or h.budget = p_budget)
           and (h.pipeline is null or h.pipeline = p_pipeline) and (h.phase is null or h.phase = p_phase)
-        for share   -- a hold being ended right now waits, so that nothing is parked behind its back
     );
     if exists (select from hold h where h.id = any (v_holds) and h.organisation is null
                and not exists (select from budget b where b.name = h.budget and b.organisation is not null)) then

@@ -10,13 +10,16 @@ declare
     v_token bigint;
 begin
     perform refuse_bad_costs(p_items);
-    perform lock_for_ending(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
+    perform lock_for_transition(
+        array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i),
+        p_holding => array(
+            select holding_jobs(c.jobs, c.category)
+            from (select array_agg((i ->> 'job_id')::bigint) as jobs, i ->> 'category' as category
+                  from jsonb_array_elements(p_items) i group by 2) c
+        ));
     for v_item in
         select i from jsonb_array_elements(p_items) i
-        left join pipeline_job j on j.id = (i ->> 'job_id')::bigint
-        left join phase p on p.pipeline = j.pipeline and p.name = j.phase
-        -- One order for all callers in which holds are placed, or two groups of failures would wait for each other.
-        order by i ->> 'category' = 'budget_exceeded', p.provider, j.organisation, j.pipeline, j.phase, j.id
+        order by (i ->> 'job_id')::bigint
     loop
         job_id := (v_item ->> 'job_id')::bigint;
         token := (v_item ->> 'token')::bigint;
@@ -43,26 +46,3 @@ create or replace function holdfast.claimed_job(p_job_id bigint, p_token bigint)
 language sql set search_path = holdfast, pg_temp as $$
     select j.* from pipeline_job j where j.id = p_job_id and j.token = p_token and j.state = 'working' for update
 $$;
-
--- Locks jobs, then their documents, each in the order of their ids.
-create or replace function holdfast.lock_for_ending(p_jobs bigint[]) returns void
-language plpgsql set search_path = holdfast, pg_temp as $$
-begin
-    -- By key alone: where the state is named too, a plan may walk all jobs under way.
-    perform from pipeline_job where id = any (p_jobs) order by id for update;
-    perform from document
-    where id = any (array(select document_id from pipeline_job where id = any (p_jobs))) order by id for no key update;
-end $$;
-
--- The jobs, locked so, in the order in which fail() ends them: who ends several must not wait for money or a hold with
--- documents still to be locked that someone else holds who waits for the same.
-create or replace function holdfast.locked_for_ending(p_jobs bigint[]) returns setof holdfast.pipeline_job
-language plpgsql set search_path = holdfast, pg_temp as $$
-begin
-    perform lock_for_ending(p_jobs);
-    return query
-        select j.* from pipeline_job j
-        join phase p on p.pipeline = j.pipeline and p.name = j.phase
-        where j.id = any (p_jobs)
-        order by p.provider, j.organisation, j.pipeline, j.phase, j.id;
-end $$;

@@ -1,5 +1,6 @@
--- Puts back in the queue, in batches, what no longer waits: due retries, cool-downs that are over, jobs of holds that
--- ended. Skips rows locked by others. Returns how many. A retry resumes from the status before the failed phase.
+-- Puts back in the queue what no longer waits: due retries, cool-downs that are over, jobs of holds that ended. So many of each
+-- at most: what comes back says whether there may be more. Waits for nobody: rows locked by others are skipped.
+-- A retry resumes from the status before the failed phase.
 create or replace function holdfast.promote(p_batch integer default 500) returns bigint
 language plpgsql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
@@ -8,8 +9,7 @@ declare
     v_now timestamptz := clock();
     v_due bigint[];
     v_hold bigint;
-    v_waiting bigint[];
-    v_count bigint := 0;
+    v_kept bigint[] := '{}';
 begin
     v_due := array(
         select id from pipeline_job
@@ -20,27 +20,45 @@ begin
     );
     if v_due <> '{}' then
         perform requeue(v_due, v_now);
-        v_count := cardinality(v_due);
     end if;
     for v_hold in
-        select id from hold
-        where drained_at is null and (until <= v_now or released_at is not null)
-        for update skip locked
+        select id from hold where drained_at is null and (until <= v_now or released_at is not null)
     loop
-        v_waiting := array(
+        v_kept := v_kept || array(
             select id from pipeline_job
             where hold_id = v_hold and state = 'held'
-            limit p_batch
+            limit p_batch - cardinality(v_kept)
             for update skip locked
         );
-        perform requeue(v_waiting, v_now);
-        v_count := v_count + cardinality(v_waiting);
-        if cardinality(v_waiting) < p_batch
-           and not exists (select from pipeline_job where hold_id = v_hold and state = 'held') then
-            update hold set drained_at = v_now where id = v_hold;
-        end if;
+        exit when cardinality(v_kept) >= p_batch;
     end loop;
-    return v_count;
+    if v_kept <> '{}' then
+        perform requeue(v_kept, v_now);
+    end if;
+    return cardinality(v_due) + cardinality(v_kept);
+end $$;
+
+-- Closes holds that ended and that no job waits for any more. Waits for nobody; whoever has locked holds calls it last, so that
+-- none is waited for while another is locked.
+create or replace function holdfast.drain_holds() returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    c_batch constant integer := 100;
+    v_now timestamptz := clock();
+    v_ended bigint[] := array(
+        select h.id from hold h
+        where h.drained_at is null and (h.until <= v_now or h.released_at is not null)
+          and not exists (select from pipeline_job j where j.hold_id = h.id and j.state = 'held')
+        limit c_batch
+        for update of h skip locked
+    );
+begin
+    -- Looked at again under the lock: until then a claim might have parked a job behind one.
+    if v_ended <> '{}' then
+        update hold h set drained_at = v_now
+        where h.id = any (v_ended) and not exists (select from pipeline_job j where j.hold_id = h.id and j.state = 'held');
+    end if;
 end $$;
 
 -- Moves locked, waiting jobs to the queue.

@@ -1,9 +1,11 @@
--- Takes jobs that work but make no progress for that long away from their workers, uncharged. Audited. Returns them.
+-- Takes jobs that work but make no progress for that long away from their workers, uncharged, some hundred at once. Audited.
+-- Returns them: there may be more unless it returns none.
 create or replace function holdfast.requeue_stuck(
     p_stuck_for_minutes integer, p_pipeline text default null, p_phase text default null, p_actor text default holdfast.actor()
 ) returns setof bigint
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
+    c_batch constant integer := 500;
     v_job pipeline_job;
     v_stuck bigint[];
 begin
@@ -13,12 +15,15 @@ begin
     -- Asked by itself, so that an unknown name is refused also when nothing works.
     v_stuck := array(select matching_jobs(jsonb_strip_nulls(jsonb_build_object(
         'state', 'working', 'stuck_for_minutes', p_stuck_for_minutes, 'pipeline', p_pipeline, 'phase', p_phase))));
-    for v_job in
-        select * from pipeline_job
+    v_stuck := array(
+        select id from pipeline_job
         where id = any (v_stuck) and state = 'working'
           and progress_at < clock() - make_interval(mins => p_stuck_for_minutes)
+        limit c_batch
         for update skip locked
-    loop
+    );
+    perform lock_for_transition(v_stuck);
+    for v_job in select * from pipeline_job where id = any (v_stuck) order by id loop
         -- Its worker may be paying right now: what was set aside counts as spent.
         perform settle_entry(v_job.id, v_job.token, null);
         perform give_back(jsonb_build_array(jsonb_build_object('job_id', v_job.id, 'token', v_job.token, 'reason',

@@ -7,6 +7,7 @@ create or replace function holdfast.retry(
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
 begin
+    perform lock_for_transition(p_jobs);
     foreach job_id in array array(select distinct unnest(p_jobs) order by 1) loop
         result := reopen(job_id, 'retry', p_phase, p_actor, p_reason);
         return next;
@@ -21,6 +22,7 @@ create or replace function holdfast.reset(
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
 begin
+    perform lock_for_transition(p_jobs);
     foreach job_id in array array(select distinct unnest(p_jobs) order by 1) loop
         result := reopen(job_id, 'reset', null, p_actor, p_reason);
         return next;
@@ -28,7 +30,8 @@ begin
     perform wake();
 end $$;
 
--- Opens one job again and says what became of it.
+-- Opens one job again and says what became of it. The caller has locked it and its document: else another job of the document
+-- might come to life, or the document go, behind this one's back.
 create or replace function holdfast.reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
@@ -37,7 +40,7 @@ declare
     v_target phase;
     v_runs_again boolean;
 begin
-    select * into v_job from pipeline_job where id = p_job_id for update;
+    select * into v_job from pipeline_job where id = p_job_id;
     if not found or not is_own(v_job.organisation) then
         return 'not_found';
     elsif v_job.flow = 'old' then

@@ -116,6 +116,9 @@ create or replace function holdfast.settle_side_effects(p_items jsonb, p_settled
 language plpgsql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 begin
+    if jsonb_path_exists(p_items, '$[*].metadata') or exists (select from policy where two_level) then
+        perform lock_documents(array(select document_id from pipeline_job where id = any (p_settled)));
+    end if;
     if jsonb_path_exists(p_items, '$[*].metadata') then
         update document d
         set metadata = d.metadata || m.metadata,
@@ -142,11 +145,11 @@ begin
         where d.id = a.document_id and i.job_id = any (p_settled);
     end if;
     if exists (select from budget) then
+        perform lock_budgets_and_holds(p_settled);
         perform settle_entry(i.job_id, i.token, coalesce(i.cost_usd, 0))
         from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, cost_usd numeric)
         join budget_entry e on e.job_id = i.job_id and e.token = i.token and e.settled_at is null
-        where i.job_id = any (p_settled)
-        order by e.budget_id, e.day;
+        where i.job_id = any (p_settled);
     end if;
 end $$;
 

@@ -33,10 +33,10 @@ begin
     v_new := array(select insert_documents(p_items, v_ids, v_now));
     return query
         with item as materialized (
-            select i.ordinal, v_ids[i.ordinal] as document_id, i.organisation, coalesce(i.priority, 0) as priority, i.input,
+            select i.ordinal, v_ids[i.ordinal] as document_id, i.organisation, i.parent_id, coalesce(i.priority, 0) as priority, i.input,
                    row_number() over (partition by i.organisation order by i.ordinal) - 1 as turn
-            from rows from (jsonb_to_recordset(p_items) as (organisation text, priority smallint, input jsonb))
-                 with ordinality as i(organisation, priority, input, ordinal)
+            from rows from (jsonb_to_recordset(p_items) as (organisation text, parent_id bigint, priority smallint, input jsonb))
+                 with ordinality as i(organisation, parent_id, priority, input, ordinal)
             where cardinality(v_new) = v_count or v_ids[i.ordinal] = any (v_new)
         ),
         share as materialized (
@@ -45,9 +45,9 @@ begin
             cross join lateral take_turns(p_pipeline, o.organisation, o.jobs, v_front) t
         ),
         job as (
-            insert into pipeline_job (document_id, organisation, pipeline, phase, status, state, priority, vtime,
+            insert into pipeline_job (document_id, parent_id, organisation, pipeline, phase, status, state, priority, vtime,
                                       input, submitted_at, queued_at)
-            select item.document_id, item.organisation, p_pipeline, v_first.name, v_first.queued_status, 'queued',
+            select item.document_id, item.parent_id, item.organisation, p_pipeline, v_first.name, v_first.queued_status, 'queued',
                    item.priority, share.first_vtime + item.turn * share.step, item.input, v_now, v_now
             from item join share using (organisation)
             order by item.ordinal
@@ -55,10 +55,12 @@ begin
         )
         select item.ordinal, item.document_id, job.id, 'created' from item join job using (document_id) order by 1;
     if cardinality(v_new) < v_count then
+        perform lock_documents(array(
+            select known_document(e.item) from jsonb_array_elements(p_items) with ordinality as e(item, n)
+            where not v_ids[e.n] = any (v_new)));
         for v_item in
             select e.n, e.item from jsonb_array_elements(p_items) with ordinality as e(item, n)
             where not v_ids[e.n] = any (v_new)
-            -- One lock order for all submitters.
             order by (e.item ->> 'document_id')::bigint, e.item ->> 'organisation', e.item ->> 'content_hash', e.n
         loop
             return query select v_item.n, s.* from submit_known(v_first, v_item.item, v_front, v_now) s;
@@ -106,6 +108,16 @@ exception
         raise exception 'an item has a missing or malformed field: %', sqlerrm
             using errcode = 'HF400', hint = 'every item needs an organisation of 1 to 255 characters';
 end $$;
+
+-- The document that an item names or repeats.
+create or replace function holdfast.known_document(p_item jsonb) returns bigint
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set jit = off as $$
+    select coalesce((p_item ->> 'document_id')::bigint, (
+        select id from document
+        where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
+          and duplicate_of is null and superseded_at is null and deleted_at is null))
+$$;
 
 -- Answers an item whose document is known: by its id, its idempotency key or its content.
 create or replace function holdfast.submit_known(
@@ -193,9 +205,9 @@ create or replace function holdfast.submit_again(
     p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_front double precision, p_now timestamptz
 ) returns bigint
 language sql set search_path = holdfast, pg_temp as $$
-    insert into pipeline_job (document_id, organisation, pipeline, phase, status, state, ready_at, priority, vtime,
+    insert into pipeline_job (document_id, parent_id, organisation, pipeline, phase, status, state, ready_at, priority, vtime,
                               input, submitted_at, queued_at)
-    select p_document.id, p_document.organisation, p_first.pipeline, p_first.name, p_first.queued_status,
+    select p_document.id, p_document.parent_id, p_document.organisation, p_first.pipeline, p_first.name, p_first.queued_status,
            case when p_document.cool_down_until > p_now then 'held' else 'queued' end,
            case when p_document.cool_down_until > p_now then p_document.cool_down_until end,
            coalesce((p_item ->> 'priority')::smallint, 0), t.first_vtime, p_item -> 'input', p_now, p_now

@@ -30,13 +30,13 @@ begin
                      for update skip locked);
     end if;
     for v_job in
-        select * from locked_for_ending(array(
+        select * from lock_and_list_jobs(array(
             select j.id from pipeline_job j
             join worker w on w.id = j.worker_id
             where j.state = 'working' and (w.lost_at is not null or w.stopped_at is not null)
             limit c_batch
             for update of j skip locked
-        ))
+        ), 'worker_lost')
     loop
         perform end_failed(v_job, 'lost', jsonb_build_object(
             'category', 'worker_lost', 'error_type', 'WorkerLost',
@@ -60,7 +60,7 @@ end $$;
 create or replace function holdfast.may_judge(p_worker text, p_lease_seconds double precision, p_now timestamptz) returns boolean
 language sql stable set search_path = holdfast, pg_temp as $$
     select p_worker is null
-        or pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => p_lease_seconds)
+        or pg_postmaster_start_time() < p_now - make_interval(secs => p_lease_seconds)
            and exists (select from worker
                        where id = p_worker and lost_at is null and stopped_at is null
                          and in_touch_since <= p_now - make_interval(secs => p_lease_seconds)

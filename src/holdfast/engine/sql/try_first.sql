@@ -21,6 +21,11 @@ begin
     if is_own(p_filter ->> 'organisation') or not p_filter ? 'organisation' then
         foreach v_job in array array(select trial_jobs(v_filter, 0, 500)) loop
             exit when cardinality(v_first) = p_first;
+            -- One by one, and so without waiting: of many that failed alike, any will do that nobody is busy with.
+            perform from pipeline_job where id = v_job for update skip locked;
+            continue when not found;
+            perform from document where id = (select document_id from pipeline_job where id = v_job) for no key update skip locked;
+            continue when not found;
             if reopen(v_job, 'retry', null, p_actor, p_reason) = 'queued' then
                 v_first := v_first || v_job;
             end if;

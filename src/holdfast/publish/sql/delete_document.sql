@@ -18,23 +18,16 @@ begin
     if not found or not is_own(v_organisation) then
         raise exception 'there is no document %', p_document using errcode = 'HF404';
     end if;
-    v_doomed := array[p_document] || array(
-        select id from document where duplicate_of = p_document and deleted_at is null order by id
+    perform lock_for_deletion(p_document);
+    v_doomed := with_parts(deleted_together(p_document));
+    v_live := array(
+        select j.id from unnest(v_doomed) as d(id) join pipeline_job j on j.document_id = d.id
+        where j.state not in ('done', 'deadletter', 'cancelled')
     );
-    v_doomed := v_doomed || replaced_by(v_doomed);
-    loop
-        v_doomed := with_parts(v_doomed);
-        v_live := array(
-            select j.id from unnest(v_doomed) as d(id) join pipeline_job j on j.document_id = d.id
-            where j.state not in ('done', 'deadletter', 'cancelled')
-        );
-        exit when cardinality(v_live) = 0;
-        if exists (select from pipeline_job where id = any (v_live) and flow = 'old') then
-            raise exception 'the old installation carries document %: have it taken over first', p_document using errcode = 'HF409';
-        end if;
-        -- An attempt that was just being settled may have brought more parts.
-        perform cancel(v_live, p_actor, 'its document is deleted');
-    end loop;
+    if exists (select from pipeline_job where id = any (v_live) and flow = 'old') then
+        raise exception 'the old installation carries document %: have it taken over first', p_document using errcode = 'HF409';
+    end if;
+    perform cancel(v_live, p_actor, 'its document is deleted');
     v_counts := erase(p_document, v_doomed, v_organisation);
     select * into v_job from jobs_of(p_document) j order by j.id desc limit 1;
     perform audit(p_actor, 'delete', v_job, format('document %s', p_document), v_counts - 'unused');
@@ -42,6 +35,70 @@ begin
         select from pipeline_job where state = 'working' and organisation = v_organisation
     ));
 end $$;
+
+-- Locks whatever deleting a document may change: jobs first, then documents, as everyone does. What came to be while the
+-- locks were waited for is found under them; then they are given up and all are taken again, in their order.
+create or replace function holdfast.lock_for_deletion(p_document bigint) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    c_tries constant integer := 20;
+    v_documents bigint[] := deletion_scope(p_document);
+    v_jobs bigint[] := jobs_of_all(v_documents);
+    v_new_documents bigint[];
+    v_new_jobs bigint[];
+begin
+    for _ in 1..c_tries loop
+        begin
+            perform lock_for_transition(v_jobs, v_documents);
+            v_new_documents := array(select unnest(deletion_scope(p_document)) except select unnest(v_documents));
+            v_new_jobs := array(select unnest(jobs_of_all(v_documents || v_new_documents)) except select unnest(v_jobs));
+            if v_new_documents = '{}' and v_new_jobs = '{}' then
+                return;
+            end if;
+            raise exception 'there is more to lock' using errcode = 'HF000';
+        exception when sqlstate 'HF000' then
+            v_documents := v_documents || v_new_documents;
+            v_jobs := v_jobs || v_new_jobs;
+        end;
+    end loop;
+    raise exception 'document % changes all the time: delete it again', p_document using errcode = 'HF409';
+end $$;
+
+-- The documents that deleting one may change: what goes with it, all that came out of these, and the copies, of which one may
+-- take the place of a part.
+create or replace function holdfast.deletion_scope(p_document bigint) returns bigint[]
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    with recursive touched (id) as (
+        select unnest(deleted_together(p_document))
+        union
+        select d.id
+        from touched t
+        cross join lateral (
+            select id from document where parent_id = t.id and deleted_at is null
+            union all
+            select id from document where duplicate_of = t.id and deleted_at is null
+        ) d
+    )
+    select array_agg(id) from touched
+$$;
+
+-- A document, the copies of its content, and the versions that these replaced.
+create or replace function holdfast.deleted_together(p_document bigint) returns bigint[]
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select c.ids || replaced_by(c.ids)
+    from (select array[p_document] || array(
+        select id from document where duplicate_of = p_document and deleted_at is null order by id) as ids) c
+$$;
+
+-- Every job that documents ever had: of those that are over, words are removed.
+create or replace function holdfast.jobs_of_all(p_documents bigint[]) returns bigint[]
+language sql stable set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+    select array(select j.id from unnest(p_documents) as d(id) cross join lateral jobs_of(d.id) j)
+$$;
 
 -- The versions that documents replaced where they stand. None for a document that was replaced itself, or that came after a
 -- version which still answers there.
