@@ -488,6 +488,8 @@ create table holdfast.paid_answer (
     answer jsonb not null,
     cost_usd numeric not null,
     kept_at timestamp with time zone not null,
+    job_id bigint,
+    token bigint,
     constraint paid_answer_cost_usd_check CHECK (((cost_usd >= (0)::numeric) AND (cost_usd < 'Infinity'::numeric))),
     constraint paid_answer_key_check CHECK ((key ~ '^[0-9a-f]{64}$'::text)),
     constraint paid_answer_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
@@ -1010,7 +1012,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function job_in_brief(p_job holdfast.pipeline_job, p_source_name text) returns jsonb
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
 -- function judge_trial(p_trial holdfast.trial) returns holdfast.trial
--- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
+-- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric, p_job bigint, p_token bigint) returns void, with its owner's rights, callable by holdfast_worker
 -- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
