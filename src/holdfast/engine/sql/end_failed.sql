@@ -119,12 +119,14 @@ language sql set search_path = holdfast, pg_temp as $$
 $$;
 
 -- Holds what a failure says nobody can use now: a provider (for that organisation), or a budget until its next day.
+-- Both are those of the worker that had the job.
 create or replace function holdfast.hold_for_failure(
     p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb
 ) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
-    v_budget budget := budget_for(p_phase.budget, p_job.organisation);
+    v_phase phase := as_served(p_phase, (select lanes from worker where id = p_job.worker_id));
+    v_budget budget := budget_for(v_phase.budget, p_job.organisation);
     v_reason text := coalesce(p_failure ->> 'category', 'unknown') || ': ' || coalesce(p_failure ->> 'error', 'no message');
     v_needs jsonb := p_failure -> 'details' -> 'needs_usd';
     v_needs_usd numeric := case when jsonb_typeof(v_needs) = 'number' then v_needs::numeric end;
@@ -135,8 +137,8 @@ begin
                           v_reason, 'policy', v_needs_usd);
     end if;
     return place_hold(
-        p_phase.provider, p_job.organisation,
-        case when p_phase.provider is null then p_job.pipeline end, case when p_phase.provider is null then p_job.phase end, null,
+        v_phase.provider, p_job.organisation,
+        case when v_phase.provider is null then p_job.pipeline end, case when v_phase.provider is null then p_job.phase end, null,
         case p_holds when 'release' then 'infinity' when 'budget_day' then next_budget_day('UTC')
                      else clock() + make_interval(secs => p_seconds) end,
         v_reason, 'policy');

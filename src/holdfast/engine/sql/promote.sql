@@ -24,7 +24,7 @@ begin
     end if;
     for v_hold in
         select id from hold
-        where drained_at is null and (until <= v_now or released_at is not null)
+        where drained_at is null and case when released_at is null then until else '-infinity' end <= v_now
         for update skip locked
     loop
         v_waiting := array(

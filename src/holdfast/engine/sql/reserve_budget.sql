@@ -20,7 +20,8 @@ begin
     select b.* into v_budget
     from pipeline_job j
     join phase p on p.pipeline = j.pipeline and p.name = j.phase
-    left join lateral budget_for(p.budget, j.organisation) f on true
+    left join worker w on w.id = j.worker_id
+    left join lateral budget_for((as_served(p, w.lanes)).budget, j.organisation) f on true
     left join budget_entry e on e.job_id = j.id and e.token = j.token
     left join budget b on b.id = coalesce(e.budget_id, f.id)
     where j.id = p_job_id and j.token = p_token and j.state = 'working'
