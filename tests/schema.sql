@@ -97,7 +97,10 @@ create table holdfast.budget (
     organisation text,
     daily_limit_usd numeric not null default 5,
     time_zone text not null default 'UTC'::text,
+    kept_day date,
+    kept_until timestamp with time zone,
     constraint budget_daily_limit_usd_check CHECK ((daily_limit_usd >= (0)::numeric)),
+    constraint kept_day_ends CHECK (((kept_day IS NULL) = (kept_until IS NULL))),
     constraint budget_pkey PRIMARY KEY (id),
     constraint budget_name_organisation_key UNIQUE NULLS NOT DISTINCT (name, organisation)
 );
@@ -934,6 +937,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function begin_waiting(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_within_seconds double precision, p_cost_usd numeric) returns text
 -- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
+-- function budget_left(p_budget holdfast.budget, p_day holdfast.budget_day) returns numeric, callable by holdfast_api, holdfast_readonly
+-- function budget_today(p_budget holdfast.budget) returns date, callable by holdfast_api, holdfast_readonly
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function carried_rows(p_takeover bigint, p_keys text[]) returns TABLE(key text, reason text), with its owner's rights
 -- function charge_reindexed(p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
@@ -1052,7 +1057,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function needed_artifacts(p_after_document bigint, p_after_kind text, p_limit integer) returns TABLE(document_id bigint, kind text, organisation text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
--- function next_budget_day(p_time_zone text) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function next_budget_day(p_budget holdfast.budget) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
 -- function note_changed(p_takeover bigint, p_items jsonb) returns void, with its owner's rights
 -- function note_gone(p_takeover bigint, p_keys text[]) returns void, with its owner's rights
 -- function note_lanes(p_worker text, p_known jsonb, p_lanes jsonb) returns jsonb

@@ -1,5 +1,11 @@
--- What a fair queue needs to know, and how often the queue's tables are vacuumed.
+-- What a fair queue and an exact budget need to know, and how often the queue's tables are vacuumed.
 set local role holdfast_owner;
+
+-- The day that was being spent when the time zone changed, and how long it goes on.
+alter table holdfast.budget
+    add column kept_day date,
+    add column kept_until timestamptz,
+    add constraint kept_day_ends check ((kept_day is null) = (kept_until is null));
 
 -- The attempt that paid; answers kept before this was noted have none.
 alter table holdfast.paid_answer
@@ -33,5 +39,6 @@ drop function if exists holdfast.pick_suspect(text, text, text, bigint[]);
 drop function if exists holdfast.submit_known(holdfast.phase, jsonb, double precision, timestamptz);
 drop function if exists holdfast.submit_again(holdfast.phase, holdfast.document, jsonb, double precision, timestamptz);
 drop function if exists holdfast.keep_answer(text, bigint, text, jsonb, numeric);
+drop function if exists holdfast.next_budget_day(text);
 
 reset role;
