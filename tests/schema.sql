@@ -97,7 +97,10 @@ create table holdfast.budget (
     organisation text,
     daily_limit_usd numeric not null default 5,
     time_zone text not null default 'UTC'::text,
+    kept_day date,
+    kept_until timestamp with time zone,
     constraint budget_daily_limit_usd_check CHECK ((daily_limit_usd >= (0)::numeric)),
+    constraint kept_day_ends CHECK (((kept_day IS NULL) = (kept_until IS NULL))),
     constraint budget_pkey PRIMARY KEY (id),
     constraint budget_name_organisation_key UNIQUE NULLS NOT DISTINCT (name, organisation)
 );
@@ -137,7 +140,7 @@ create table holdfast.budget_entry (
     constraint budget_entry_budget_id_day_fkey FOREIGN KEY (budget_id, day) REFERENCES holdfast.budget_day(budget_id, day),
     constraint budget_entry_job_id_fkey FOREIGN KEY (job_id) REFERENCES holdfast.pipeline_job(id),
     constraint budget_entry_pkey PRIMARY KEY (job_id, token)
-);
+) with (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0.005);
 CREATE INDEX budget_entry_day ON holdfast.budget_entry USING btree (budget_id, day);
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
@@ -295,7 +298,7 @@ create table holdfast.document (
     constraint document_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES holdfast.document(id),
     constraint document_superseded_by_fkey FOREIGN KEY (superseded_by) REFERENCES holdfast.document(id),
     constraint document_pkey PRIMARY KEY (id)
-);
+) with (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0.005, autovacuum_vacuum_insert_threshold=10000, autovacuum_vacuum_insert_scale_factor=0.01, autovacuum_analyze_threshold=1000, autovacuum_analyze_scale_factor=0.02);
 CREATE UNIQUE INDEX document_content ON holdfast.document USING btree (organisation, content_hash) WHERE ((duplicate_of IS NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL) AND (content_hash IS NOT NULL));
 CREATE INDEX document_duplicates ON holdfast.document USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
 CREATE UNIQUE INDEX document_idempotency ON holdfast.document USING btree (organisation, idempotency_key) WHERE (idempotency_key IS NOT NULL);
@@ -420,6 +423,12 @@ create table holdfast.hold (
     constraint hold_check CHECK ((num_nonnulls(provider, organisation, pipeline, phase, budget) > 0)),
     constraint hold_pkey PRIMARY KEY (id)
 );
+CREATE INDEX hold_organisation ON holdfast.hold USING btree (organisation) WHERE (drained_at IS NULL);
+CREATE INDEX hold_over ON holdfast.hold USING btree ((
+CASE
+    WHEN (released_at IS NULL) THEN until
+    ELSE '-infinity'::timestamp with time zone
+END)) WHERE (drained_at IS NULL);
 CREATE UNIQUE INDEX hold_scope ON holdfast.hold USING btree (provider, organisation, pipeline, phase, budget) NULLS NOT DISTINCT WHERE (drained_at IS NULL);
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
@@ -488,6 +497,8 @@ create table holdfast.paid_answer (
     answer jsonb not null,
     cost_usd numeric not null,
     kept_at timestamp with time zone not null,
+    job_id bigint,
+    token bigint,
     constraint paid_answer_cost_usd_check CHECK (((cost_usd >= (0)::numeric) AND (cost_usd < 'Infinity'::numeric))),
     constraint paid_answer_key_check CHECK ((key ~ '^[0-9a-f]{64}$'::text)),
     constraint paid_answer_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
@@ -586,7 +597,7 @@ create table holdfast.pipeline_job (
     constraint pipeline_job_id_audit_id_fkey FOREIGN KEY (id, audit_id) REFERENCES holdfast.audit_log(job_id, id),
     constraint pipeline_job_policy_fkey FOREIGN KEY (policy) REFERENCES holdfast.policy(name),
     constraint pipeline_job_pkey PRIMARY KEY (id)
-) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.1);
+) with (fillfactor=85, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0.001, autovacuum_vacuum_insert_threshold=10000, autovacuum_vacuum_insert_scale_factor=0.01, autovacuum_analyze_threshold=1000, autovacuum_analyze_scale_factor=0.01);
 CREATE INDEX pipeline_job_cause ON holdfast.pipeline_job USING btree (holdfast.fingerprint((last_error ->> 'component'::text), (last_error ->> 'category'::text), (last_error ->> 'error_type'::text), (last_error ->> 'error'::text)), id) WHERE (state = ANY (ARRAY['failed'::text, 'deadletter'::text]));
 CREATE INDEX pipeline_job_deadletter ON holdfast.pipeline_job USING btree (id) WHERE (state = 'deadletter'::text);
 CREATE INDEX pipeline_job_deadletter_at ON holdfast.pipeline_job USING btree (finished_at) WHERE (state = 'deadletter'::text);
@@ -634,7 +645,7 @@ create table holdfast.pipeline_phase (
     constraint pipeline_phase_parent_phase_id_fkey FOREIGN KEY (parent_phase_id) REFERENCES holdfast.pipeline_phase(id),
     constraint pipeline_phase_pkey PRIMARY KEY (id),
     constraint pipeline_phase_job_id_token_key UNIQUE (job_id, token)
-) with (autovacuum_vacuum_insert_scale_factor=0.1);
+) with (autovacuum_vacuum_insert_threshold=10000, autovacuum_vacuum_insert_scale_factor=0.01, autovacuum_analyze_threshold=1000, autovacuum_analyze_scale_factor=0.02);
 CREATE UNIQUE INDEX pipeline_phase_completed ON holdfast.pipeline_phase USING btree (job_id, run, phase) WHERE (outcome = 'completed'::text);
 CREATE INDEX pipeline_phase_ended ON holdfast.pipeline_phase USING btree (ended_at);
 CREATE INDEX pipeline_phase_failed ON holdfast.pipeline_phase USING btree (ended_at) WHERE (outcome <> 'completed'::text);
@@ -917,6 +928,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function answer_for(p_job_id bigint, p_run integer, p_phase text, p_queued_at timestamp with time zone) returns jsonb
 -- function answering_embedder() returns TABLE(name text, dimension integer), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function artifacts_in(p_value jsonb) returns jsonb
+-- function as_served(p_phase holdfast.phase, p_lanes jsonb) returns holdfast.phase
 -- function audit(p_actor text, p_action text, p_job holdfast.pipeline_job, p_reason text, p_after jsonb) returns bigint
 -- function audit_key(p_actor text, p_action text, p_key bigint) returns void
 -- function audit_receiver(p_actor text, p_action text, p_receiver bigint) returns void
@@ -928,6 +940,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function begin_waiting(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_within_seconds double precision, p_cost_usd numeric) returns text
 -- function budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
+-- function budget_left(p_budget holdfast.budget, p_day holdfast.budget_day) returns numeric, callable by holdfast_api, holdfast_readonly
+-- function budget_today(p_budget holdfast.budget) returns date, callable by holdfast_api, holdfast_readonly
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function carried_rows(p_takeover bigint, p_keys text[]) returns TABLE(key text, reason text), with its owner's rights
 -- function charge_reindexed(p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
@@ -971,6 +985,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function entities_in(p_items jsonb) returns TABLE(number bigint, ordinal integer, kind text, name text, normalised_name text, count integer)
 -- function entity_ids(p_organisation text, p_items jsonb) returns bigint[]
 -- function entity_neighbours(p_organisation text, p_entity bigint, p_limit integer) returns TABLE(rank bigint, kind text, name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function entry_vtime(p_pipeline text, p_priority integer) returns double precision
 -- function erase(p_document bigint, p_doomed bigint[], p_organisation text) returns jsonb
 -- function error_of(p_job holdfast.pipeline_job, p_component text, p_outcome text, p_action text, p_max_retries integer, p_retry_at timestamp with time zone, p_failure jsonb) returns jsonb
 -- function expect_answer(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_asked_at timestamp with time zone, p_deadline timestamp with time zone) returns boolean
@@ -1005,16 +1020,19 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function hears(p_receivers text, p_happened_in text) returns boolean
 -- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
 -- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
--- function hold_covers(p_hold holdfast.hold, p_phase holdfast.phase) returns boolean
 -- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
 -- function holding_jobs(p_jobs bigint[], p_category text) returns SETOF bigint
+-- function holds_on(p_phase holdfast.phase, p_organisations text[], p_now timestamp with time zone) returns SETOF holdfast.hold
 -- function holds_on_budget(p_budget text, p_organisation text) returns SETOF holdfast.hold
 -- function index_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function input_of(p_job holdfast.pipeline_job, p_target holdfast.phase) returns jsonb
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
+-- function is_behind(p_job holdfast.pipeline_job, p_hold holdfast.hold) returns boolean
+-- function is_held(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
 -- function is_own(p_organisation text) returns boolean
 -- function is_own(p_organisation text, p_confined_to text) returns boolean
+-- function is_served(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
 -- function is_spent(p_awaited holdfast.awaited_answer) returns boolean
 -- function is_trusted(p_role name) returns boolean
 -- function is_wanted(p_event text) returns boolean
@@ -1022,7 +1040,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
 -- function jobs_of_all(p_documents bigint[]) returns bigint[]
 -- function judge_trial(p_trial holdfast.trial) returns holdfast.trial
--- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
+-- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric, p_job bigint, p_token bigint) returns void, with its owner's rights, callable by holdfast_worker
+-- function keep_dealings(p_phases jsonb, p_known jsonb) returns jsonb
 -- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker
@@ -1059,9 +1078,10 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function needed_artifacts(p_after_document bigint, p_after_kind text, p_limit integer) returns TABLE(document_id bigint, kind text, organisation text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
--- function next_budget_day(p_time_zone text) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function next_budget_day(p_budget holdfast.budget) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
 -- function note_changed(p_takeover bigint, p_items jsonb) returns void, with its owner's rights
 -- function note_gone(p_takeover bigint, p_keys text[]) returns void, with its owner's rights
+-- function note_lanes(p_worker text, p_known jsonb, p_lanes jsonb) returns jsonb
 -- function original_of(p_document bigint, p_hash text, p_pipeline text) returns bigint, with its owner's rights, callable by holdfast_worker
 -- function other_versions(p_document holdfast.document) returns TABLE(document_id bigint)
 -- function overview_attempts(p_jobs bigint[]) returns TABLE(job_id bigint, attempt_id bigint, retries_attempt_id bigint, pipeline text, phase text, run integer, token bigint, attempt integer, outcome text, worker_id text, started_at timestamp with time zone, ended_at timestamp with time zone, seconds double precision, progress real, input jsonb, output jsonb, category text, error jsonb, cost_usd numeric), callable by holdfast_api, holdfast_readonly
@@ -1122,14 +1142,14 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_wait(p_hold holdfast.hold) returns text, callable by holdfast_api, holdfast_readonly
 -- function overview_workers() returns TABLE(worker_id text, condition text, host text, pid integer, lanes jsonb, working bigint, started_at timestamp with time zone, seen_at timestamp with time zone, ended_at timestamp with time zone), callable by holdfast_api, holdfast_readonly
 -- function own_receiver(p_receiver bigint) returns holdfast.receiver
--- function park(p_jobs bigint[], p_holds bigint[]) returns bigint[]
+-- function park(p_jobs bigint[], p_phase holdfast.phase, p_now timestamp with time zone, OUT parked bigint[], OUT passed_over bigint[]) returns record
 -- function parse_errors_of(p_run bigint, p_file text, p_limit integer) returns TABLE(source_path text, line integer, message text, text text), callable by holdfast_api, holdfast_readonly
 -- function passage_of(p_chunk holdfast.chunk) returns text
 -- function passages_of(p_document bigint, p_from integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, title text, place jsonb, text text, context text), callable by holdfast_api, holdfast_readonly
 -- function pays_itself(p_organisation text, p_budget text) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function phrase_patterns(p_question jsonb) returns text[]
--- function pick(p_pipeline text, p_phase text, p_provider text, p_budget text, p_limit integer, p_worker text, p_holds bigint[]) returns bigint[]
--- function pick_suspect(p_pipeline text, p_phase text, p_worker text, p_holds bigint[]) returns bigint[]
+-- function pick(p_phase holdfast.phase, p_limit integer, p_worker text, p_now timestamp with time zone) returns bigint[]
+-- function pick_suspect(p_phase holdfast.phase, p_worker text, p_before holdfast.pipeline_job, p_now timestamp with time zone) returns bigint[]
 -- function ping(p_receiver bigint, p_actor text) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api
 -- function place_hold(p_provider text, p_organisation text, p_pipeline text, p_phase text, p_budget text, p_until timestamp with time zone, p_reason text, p_by text, p_needs_usd numeric) returns bigint
 -- function place_phases(p_pipeline text, p_phases jsonb) returns void
@@ -1199,7 +1219,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
 -- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
--- function share_holds(p_lanes jsonb, p_now timestamp with time zone) returns bigint[]
+-- function stands_before(p_one holdfast.pipeline_job, p_other holdfast.pipeline_job) returns boolean
 -- function staying_rows(p_takeover bigint) returns TABLE(key text, reason text), with its owner's rights
 -- function stop_worker(p_worker text) returns void, with its owner's rights, callable by holdfast_worker
 -- function store_chunks(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
@@ -1215,9 +1235,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function story_of(p_document bigint) returns SETOF holdfast.story, callable by holdfast_api, holdfast_readonly
 -- function submission_under(p_organisation text, p_key text) returns TABLE(document_id bigint, job_id bigint, result text, source_location text, content_hash text), callable by holdfast_api, holdfast_readonly
 -- function submit(p_pipeline text, p_items jsonb) returns TABLE(ordinal bigint, document_id bigint, job_id bigint, result text), with its owner's rights, callable by holdfast_api, holdfast_worker
--- function submit_again(p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns bigint
+-- function submit_again(p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_now timestamp with time zone) returns bigint
 -- function submit_duplicate(p_first holdfast.phase, p_original bigint, p_item jsonb, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
--- function submit_known(p_first holdfast.phase, p_item jsonb, p_front double precision, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
+-- function submit_known(p_first holdfast.phase, p_item jsonb, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
 -- function supersede(p_document bigint, p_by bigint) returns void
 -- function swap_places(p_document bigint, p_copy bigint) returns void
 -- function sweep(p_lease_seconds double precision, p_worker text, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint, OUT more boolean, OUT undecided boolean) returns record, with its owner's rights, callable by holdfast_worker

@@ -66,7 +66,7 @@ async def test_metrics_are_what_prometheus_reads(api: Served) -> None:
     workers = {sample.labels["condition"]: sample.value for sample in families["holdfast_workers"].samples}
     assert workers == {"alive": 2, "silent": 0}
     serving = {sample.labels["phase"]: sample.value for sample in families["holdfast_phase_workers"].samples}
-    assert (serving["store"], serving["extract"]) == (1, 0)
+    assert (serving["store"], serving["extract"]) == (2, 0)
     quantiles = [sample.labels["quantile"] for sample in families["holdfast_attempt_seconds_last_hour"].samples]
     assert quantiles == ["0.5", "0.95", "1"]
 

@@ -121,12 +121,16 @@ class Model:
         chosen = [job for job in taken if job in usual]
         suspects = [job for job in taken if job not in usual]
         assert all(job in free for job in taken), "claimed a job that may not run now"
-        assert len(chosen) == min(limit, len(usual)), "claimed fewer or more than it could"
+        assert len(chosen) == min(limit - len(suspects), len(usual)), "claimed fewer or more than it could"
         left = [job.priority for job in usual if job not in chosen]
         assert not chosen or not left or min(job.priority for job in chosen) >= max(left), "urgent jobs passed over"
         busy = any(job.worker == worker and job.crash_count >= SUSPECT_FROM for job in self.jobs.values())
-        may_suspect = len(free) > len(usual) and len(chosen) < limit and not busy
-        assert len(suspects) == int(may_suspect), "suspects run alone"
+        assert len(suspects) <= int(not busy), "suspects run alone"
+        assert not suspects or not left or suspects[0].priority >= max(left), "a suspect passed urgent jobs"
+        passed = [job.priority for job in free if job not in usual and not busy]
+        if passed and not suspects:
+            full = len(chosen) == limit and min(job.priority for job in chosen) >= max(passed)
+            assert full, "a suspect was passed over"
 
     def _start(self, job: Job, worker: str, token: int) -> None:
         assert token == job.token + 1, "every claim gets a new token"

@@ -1,13 +1,19 @@
 """Daily budgets: never passed, never left unspent while someone waits, and refusals count nothing."""
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import asyncpg
 import pytest
 
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.classify import Failure
+from holdfast.engine.executor import perform
+from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Done, GiveBack
 from holdfast.errors import BudgetExceeded, Conflict, InvalidInput, NetworkTimeout
 from tests.conftest import Clock
@@ -176,6 +182,122 @@ async def test_refused_document_goes_on_when_the_limit_is_raised(database: Datab
     assert await scenario.reserve(again, ESTIMATE)
 
 
+async def test_refusal_recorded_after_midnight_does_not_hold_the_new_day(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, STORIES)
+    refused = await _be_refused_before_midnight_and_recorded_after(scenario, clock, _refusal())
+    again = await scenario.claim_one("enrich")
+    assert again.job_id == refused.job_id
+    assert await scenario.reserve(again, ESTIMATE)
+
+
+async def test_refusal_recorded_after_midnight_does_not_hold_those_the_new_day_has_money_for(
+    database: Database, clock: Clock
+) -> None:
+    """What was refused needed more than the new day has left by now; the others need less."""
+    scenario = await begin(database, STORIES)
+    await scenario.submit()
+    phase = replace(STORIES.phases[0], estimate_usd=Decimal("0.004"))
+    await _spend_the_day(scenario)
+    await clock.advance(hours=11, minutes=59)
+    ending = await perform(refused := await scenario.claim_one("enrich"), phase, scenario.queue)
+    assert isinstance(ending, Failure)
+    await clock.advance(minutes=2)
+    await scenario.settle([await _reserve_for_new_job(scenario)], Done(cost_usd=Decimal("0.003")))
+    await scenario.queue.fail([(refused, ending)])
+    await scenario.submit()
+    assert len(await scenario.claim("enrich", 2)) == 2
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "the 9th of never",
+        "2026-99-99T00:00:00+00:00",
+        "2020-01-01T00:00:00+00:00",
+        "2020-01-01",
+        "12:00:00",
+        7,
+        None,
+        ["now"],
+    ],
+)
+async def test_refusal_with_a_senseless_moment_is_recorded_and_holds_the_day(database: Database, moment: Any) -> None:
+    scenario = await begin(database, STORIES)
+    await _spend_the_day(scenario)
+    await scenario.submit()
+    attempt = await scenario.claim_one("enrich")
+    details = {"needs_usd": float(ESTIMATE), "resets_at": moment}
+    await scenario.fail([attempt], BudgetExceeded("spent", details=details))
+    assert await scenario.claim("enrich") == []
+    assert (await scenario.job(attempt.job_id))["state"] == "held"
+
+
+async def test_a_lowered_limit_counts_as_soon_as_reservations_come_back(database: Database) -> None:
+    scenario = await begin(database, STORIES)
+    await _set_limit(database, "1")
+    await scenario.submit(2)
+    first, second = await scenario.claim("enrich", 2)
+    assert await scenario.reserve(first, "0.9")
+    await _set_limit(database, "0.1")
+    await scenario.settle([first], Done(cost_usd=Decimal("0.05")))
+    assert not await scenario.reserve(second, "0.06")
+    assert await scenario.reserve(second, "0.05")
+    (budget,) = await Overview(database).budgets()
+    assert (budget["limit_usd"], budget["left_usd"]) == (Decimal("0.1"), 0)
+
+
+async def test_a_lowered_limit_ends_no_hold_for_money_it_no_longer_allows(database: Database) -> None:
+    scenario = await begin(database, STORIES)
+    await _set_limit(database, "1")
+    await scenario.submit()
+    first = await scenario.claim_one("enrich")
+    assert await scenario.reserve(first, "0.9")
+    await scenario.submit()
+    refused = await scenario.claim_one("enrich")
+    assert not await scenario.reserve(refused, "0.3")
+    await scenario.fail([refused], BudgetExceeded("spent", details={"needs_usd": 0.3}))
+    await _set_limit(database, "0.2")
+    await scenario.settle([first], Done(cost_usd=Decimal(0)))
+    assert await scenario.claim("enrich") == []
+
+
+@pytest.mark.parametrize("time_zone", ["Pacific/Auckland", "Pacific/Honolulu"])
+async def test_another_time_zone_opens_no_second_day(database: Database, clock: Clock, time_zone: str) -> None:
+    """Noon in UTC is tomorrow in Auckland; an hour after midnight is yesterday in Honolulu."""
+    scenario = await begin(database, STORIES)
+    await scenario.submit()
+    await clock.advance(hours=13 if time_zone.endswith("Honolulu") else 0)
+    await _spend_the_day(scenario)
+    await _set_zone(database, time_zone)
+    await _set_zone(database, "UTC")
+    await _set_zone(database, time_zone)
+    assert not await scenario.reserve(await scenario.claim_one("enrich"), ESTIMATE)
+    (budget,) = await Overview(database).budgets()
+    assert budget["left_usd"] == 0
+
+
+async def test_days_follow_the_new_time_zone_when_the_day_that_was_open_is_over(
+    database: Database, clock: Clock
+) -> None:
+    """At midnight in UTC it is one o'clock in the afternoon in Auckland: a new day, which ends ten hours later."""
+    scenario = await begin(database, STORIES)
+    await scenario.submit()
+    await _spend_the_day(scenario)
+    await _set_zone(database, "Pacific/Auckland")
+    await clock.advance(hours=12, minutes=1)
+    reservation = await scenario.queue.reserve_budget(await scenario.claim_one("enrich"), Decimal(ESTIMATE))
+    now = await database.fetchval("select holdfast.clock()")
+    assert reservation.granted
+    assert reservation.resets_at - now < timedelta(hours=13)
+
+
+async def test_a_time_zone_set_before_anything_is_spent_counts_at_once(database: Database) -> None:
+    await begin(database, STORIES)
+    await _set_zone(database, "Pacific/Auckland")
+    (budget,) = await Overview(database).budgets()
+    assert budget["day"] == await database.fetchval("select (holdfast.clock() at time zone 'Pacific/Auckland')::date")
+
+
 async def test_a_limit_lowered_below_what_is_spent_refuses_and_breaks_nothing(database: Database) -> None:
     scenario = await begin(database, STORIES)
     await _reserve_for_new_job(scenario)
@@ -262,6 +384,31 @@ async def _be_refused(scenario: Scenario, *, organisation: str = "acme") -> Atte
 
 def _refusal() -> BudgetExceeded:
     return BudgetExceeded("the budget is spent", details={"needs_usd": float(ESTIMATE)})
+
+
+async def _spend_the_day(scenario: Scenario) -> None:
+    await _set_limit(scenario.database, "0.005")
+    await scenario.submit(priority=1)
+    attempt = await scenario.claim_one("enrich")
+    assert await scenario.reserve(attempt, "0.005")
+    await scenario.settle([attempt], Done(cost_usd=Decimal("0.005")))
+
+
+async def _be_refused_before_midnight_and_recorded_after(
+    scenario: Scenario, clock: Clock, refusal: BudgetExceeded
+) -> Attempt:
+    await _spend_the_day(scenario)
+    await clock.advance(hours=11, minutes=59)
+    await scenario.submit()
+    attempt = await scenario.claim_one("enrich")
+    assert not await scenario.reserve(attempt, ESTIMATE)
+    await clock.advance(minutes=2)
+    await scenario.fail([attempt], refusal)
+    return attempt
+
+
+async def _set_zone(database: Database, time_zone: str) -> None:
+    await database.execute("select holdfast.set_budget('stories', 0.005, p_time_zone => $1)", time_zone)
 
 
 async def _reserve_both(scenario: Scenario, pair: tuple[Attempt, Attempt]) -> list[bool]:

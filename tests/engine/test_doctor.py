@@ -9,7 +9,7 @@ from holdfast.db.connection import Database
 from holdfast.engine.doctor import REPAIRS, examine, mend, repair
 from holdfast.engine.invariants import CHECKS
 from holdfast.engine.pipeline import Done
-from holdfast.engine.queue import Lane, Queue
+from holdfast.engine.queue import Lane, Queue, Submission, submit
 from tests.conftest import Clock
 from tests.engine.corruptions import CORRUPTIONS, Corruption, corrupt
 from tests.engine.lively_history import DOCUMENTS, WORKER, History, live_through
@@ -36,7 +36,7 @@ async def test_one_corruption_is_one_finding(database: Database, history: Histor
 
 
 def test_every_check_has_its_corruption() -> None:
-    corrupted = {corruption.check for corruption in CORRUPTIONS} | {"i20_ready_is_taken"}
+    corrupted = {corruption.check for corruption in CORRUPTIONS} | {"i20_ready_is_taken", "i20_is_served"}
     assert {check.name for check in CHECKS} == corrupted
 
 
@@ -153,6 +153,19 @@ async def test_job_out_of_a_retired_phase_begins_its_wait_anew(
 async def test_job_under_a_hold_is_not_ready(database: Database, clock: Clock, history: History) -> None:
     await database.execute("""select holdfast.hold('{"phase": "extract"}')""")
     await idle_worker(database, clock, seconds=31)
+    assert await examine(database) == []
+
+
+async def test_job_in_a_phase_that_no_living_worker_runs_is_found(database: Database, clock: Clock) -> None:
+    queue = Queue(database)
+    await queue.register([DOCUMENTS])
+    (submitted,) = await submit(database, "documents", [Submission(organisation="acme")])
+    await clock.advance(minutes=6)
+    assert await examine(database) == []  # nobody is there at all
+    await queue.register_worker("other", host="here", pid=2, lanes=[Lane("documents", "embed", 10)])
+    (finding,) = await examine(database)
+    assert (finding.check, finding.ids) == ("i20_is_served", (submitted.job_id,))
+    await queue.register_worker("right", host="here", pid=3, lanes=[Lane("documents", "extract", 10)])
     assert await examine(database) == []
 
 

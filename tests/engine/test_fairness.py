@@ -79,6 +79,86 @@ async def test_backlog_of_a_slow_later_phase_does_not_delay_a_newcomer_there(dat
     assert (await _work_off(scenario, "embed", 20))["small"] == 5
 
 
+async def test_job_in_a_phase_that_nobody_serves_lets_no_newcomer_pass_everyone(database: Database) -> None:
+    scenario = await begin(database, plain("extract", "embed"))
+    await scenario.submit(organisation="early")
+    await _work_off(scenario, "extract", 1)
+    await scenario.submit(1_000, organisation="early")
+    await _work_off(scenario, "extract", 500)
+    await scenario.submit(500, organisation="late")
+    worked = await _work_off(scenario, "extract", 100)
+    assert 45 <= worked["early"] <= 55
+
+
+async def test_phase_that_is_served_again_is_fair_again(database: Database) -> None:
+    scenario = await begin(database, plain("extract", "embed"))
+    await _submit_flood(scenario, 500)
+    await _work_off(scenario, "extract", 500)
+    await scenario.submit(5, organisation="first")
+    await _work_off(scenario, "embed", 20)
+    await scenario.queue.sweep(LEASE_SECONDS)
+    await scenario.submit(5, organisation="second")
+    await _work_off(scenario, "extract", 10)
+    worked = await _work_off(scenario, "embed", 40)
+    assert (worked["first"], worked["second"]) == (5, 5)
+
+
+async def test_job_of_a_priority_that_is_not_reached_lets_no_newcomer_pass_everyone(database: Database) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit(organisation="patient", priority=-1)
+    await scenario.submit(1_000, organisation="early")
+    await _work_off(scenario, "extract", 500)
+    await scenario.submit(500, organisation="late")
+    worked = await _work_off(scenario, "extract", 100)
+    assert 45 <= worked["early"] <= 55
+
+
+async def test_held_phase_lets_no_newcomer_pass_everyone(database: Database) -> None:
+    scenario = await begin(database, plain("extract", "embed"))
+    await scenario.submit(1_001, organisation="early")
+    await _work_off(scenario, "extract", 2)
+    await _work_off(scenario, "embed", 1)
+    await database.execute("""select holdfast.hold('{"phase": "embed"}')""")
+    await _work_off(scenario, "extract", 500)
+    await scenario.submit(500, organisation="late")
+    worked = await _work_off(scenario, "extract", 100)
+    assert 45 <= worked["early"] <= 55
+
+
+async def test_priorities_of_one_batch_stand_each_in_their_own_order(database: Database) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit(100, organisation="early", priority=1)
+    await scenario.submit(100, organisation="early")
+    await _work_off(scenario, "extract", 50)
+    both = [Submission(organisation="late", priority=n % 2) for n in range(40)]
+    await submit(database, "documents", both)
+    worked = await _work_off(scenario, "extract", 20)
+    assert 8 <= worked["late"] <= 12
+
+
+async def test_suspect_gets_its_turn_under_a_standing_backlog(database: Database) -> None:
+    scenario = await begin(database, plain("extract"))
+    suspects = [one.job_id for one in await scenario.submit(2, organisation="early")]
+    await database.execute("update holdfast.pipeline_job set crash_count = 2 where id = any ($1)", suspects)
+    await _submit_flood(scenario, 100)
+    taken = await scenario.claim("extract", 5)
+    assert [attempt.job_id in suspects for attempt in taken].count(True) == 1
+    assert len(taken) == 5
+    assert not {attempt.job_id for attempt in await scenario.claim("extract", 5)} & set(suspects)
+    await scenario.settle(taken)
+    assert {attempt.job_id for attempt in await scenario.claim("extract", 5)} & set(suspects)
+
+
+async def test_suspect_passes_nobody_who_is_more_urgent(database: Database) -> None:
+    scenario = await begin(database, plain("extract"))
+    suspect = await scenario.submit_one()
+    await database.execute("update holdfast.pipeline_job set crash_count = 2")
+    await scenario.submit(10, priority=1)
+    taken = await scenario.claim("extract", 10)
+    assert suspect.job_id not in {attempt.job_id for attempt in taken}
+    assert (await scenario.claim_one("extract")).job_id == suspect.job_id
+
+
 async def test_submitters_of_one_organisation_in_open_transactions_do_not_block_each_other(dsn: str) -> None:
     async with many_connections(dsn, 4) as database:
         await begin(database, plain("extract"))

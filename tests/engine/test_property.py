@@ -104,7 +104,7 @@ SABOTAGES = [
     Sabotage(
         "the reservation",
         "reserve_budget(bigint, bigint, numeric)",
-        " and d.reserved_usd + d.spent_usd + v_missing <= d.limit_usd",
+        " and v_missing <= budget_left(b, d)",
         besides="alter table holdfast.budget_day drop constraint budget_is_never_passed",
     ),
 ]

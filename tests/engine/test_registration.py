@@ -11,7 +11,8 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, Pipeline
 from holdfast.engine.policy import PATIENT, Policy, Rule
 from holdfast.engine.queue import Lane, Queue
-from holdfast.errors import Category, CorruptInput, InvalidInput, NetworkTimeout, NotFound
+from holdfast.engine.slots import Slots
+from holdfast.errors import Category, CorruptInput, InvalidInput, NetworkTimeout, NotFound, RateLimited
 from tests.conftest import Clock
 from tests.engine.scenario import LEASE_SECONDS, WORKER, Scenario, begin, plain
 
@@ -52,6 +53,47 @@ async def test_policy_changed_while_it_runs_decides_the_next_failure(database: D
     await clock.advance(minutes=2)
     await scenario.fail_once("extract", NetworkTimeout("reset"))
     assert (await scenario.job(submitted.job_id))["state"] == "deadletter"
+
+
+async def test_process_without_a_model_leaves_what_others_declared(database: Database) -> None:
+    await Queue(database).register([_enriching(provider="model", budget="money")])
+    before = await _declared(database)
+    await Queue(database).register([_enriching(provider=None, budget=None)])
+    assert await _declared(database) == before
+
+
+async def test_worker_pays_from_its_own_budget_whatever_others_declare(database: Database) -> None:
+    scenario = await _begin_paid(database)
+    await scenario.submit()
+    await scenario.queue.register([_enriching(provider=None, budget=None, version=2)])
+    attempt = await scenario.claim_one("enrich", worker="paying")
+    assert await scenario.reserve(attempt, "0.1")
+
+
+async def test_failure_holds_the_provider_of_the_worker_that_had_it(database: Database) -> None:
+    scenario = await _begin_paid(database)
+    await scenario.submit(2)
+    await scenario.queue.register([_enriching(provider="other model", budget=None, version=2)])
+    attempt = await scenario.claim_one("enrich", worker="paying")
+    await scenario.fail([attempt], RateLimited("slow down", retry_after_seconds=30))
+    assert await database.fetchval("select provider from holdfast.hold") == "model"
+    assert await scenario.claim("enrich", worker="paying") == []
+
+
+async def test_worker_without_a_model_does_not_wait_for_the_model(database: Database) -> None:
+    scenario = await _begin_paid(database)
+    await scenario.submit(2)
+    attempt = await scenario.claim_one("enrich", worker="paying")
+    await scenario.fail([attempt], RateLimited("slow down", retry_after_seconds=30))
+    lanes = Slots.serving([_enriching(provider=None, budget=None)]).all_lanes()
+    await scenario.queue.register_worker("plain", host="test", pid=1, lanes=lanes)
+    assert len(await scenario.claim("enrich", worker="plain")) == 1
+
+
+async def test_new_version_may_take_a_provider_away(database: Database) -> None:
+    await Queue(database).register([_enriching(provider="model", budget="money")])
+    await Queue(database).register([_enriching(provider=None, budget=None, version=2)])
+    assert await database.fetchval("select provider from holdfast.phase") is None
 
 
 async def test_policy_without_a_rule_for_the_unknown_is_refused(database: Database) -> None:
@@ -207,6 +249,20 @@ async def test_permanent_failure_in_a_removed_phase_goes_on_when_retried(databas
     await _register(scenario, plain("extract", "embed", version=2))
     await database.execute("select holdfast.retry(array[$1]::bigint[])", submitted.job_id)
     assert await _run_to_the_end(scenario) == {submitted.job_id: ["embed"]}
+
+
+def _enriching(*, provider: str | None, budget: str | None, version: int = 1) -> Pipeline:
+    pipeline = plain("enrich", version=version)
+    return replace(pipeline, phases=(replace(pipeline.phases[0], provider=provider, budget=budget),))
+
+
+async def _begin_paid(database: Database) -> Scenario:
+    """A pipeline with a provider and a budget, and a worker that says it has both."""
+    pipeline = _enriching(provider="model", budget="money")
+    scenario = await begin(database, pipeline)
+    lanes = Slots.serving([pipeline]).all_lanes()
+    await scenario.queue.register_worker("paying", host="test", pid=1, lanes=lanes)
+    return scenario
 
 
 async def _register(scenario: Scenario, pipeline: Pipeline) -> None:

@@ -30,6 +30,8 @@ READING = SEARCHING | {
     "name_words",
     "needed_artifacts",
     "next_budget_day",
+    "budget_today",
+    "budget_left",
     "passages_of",
     "pays_itself",
     "preview_jobs",
@@ -208,7 +210,7 @@ async def test_what_readonly_calls_cannot_write(database: Database) -> None:
         where pronamespace = 'holdfast'::regnamespace and provolatile = 'v' and proname <> all ($1)
           and has_function_privilege('holdfast_readonly', oid, 'execute')
         """,
-        ["clock", "next_budget_day", "overview_since"],  # each call may tell another time
+        ["clock", "budget_today", "next_budget_day", "overview_since"],  # each call may tell another time
     )
     assert [row["proname"] for row in rows] == []
 

@@ -1,6 +1,8 @@
-"""A document to read for, and where nothing depends on it."""
+"""An attempt at a document to read, where nothing depends on it."""
 
-from holdfast.engine.attempt import Document
+from datetime import UTC, datetime
+
+from holdfast.engine.attempt import Attempt, Document
 
 DOCUMENT = Document(
     id=1,
@@ -11,3 +13,4 @@ DOCUMENT = Document(
     content_hash=None,
     metadata={},
 )
+ATTEMPT = Attempt(1, 1, "documents", "graph_extract", 1, 1, 60.0, datetime.now(UTC), None, DOCUMENT)

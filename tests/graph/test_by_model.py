@@ -64,7 +64,7 @@ def about(entities: list[dict[str, str]], relations: list[dict[str, str]] | None
 
 async def find(graph: Graph, extractor: ModelExtractor, *texts: str) -> Findings:
     attempt = await graph.claim()
-    return await extractor.find(attempt.document, [Passage(ordinal, text) for ordinal, text in enumerate(texts)])
+    return await extractor.find(attempt, [Passage(ordinal, text) for ordinal, text in enumerate(texts)])
 
 
 async def test_facts_are_added_under_the_models_name(
@@ -188,10 +188,10 @@ async def test_a_failed_group_keeps_the_others_which_are_not_paid_again(
     attempt = await graph.claim()
     passages = [Passage(ordinal, text) for ordinal, text in enumerate(texts)]
     with pytest.raises(error) as raised:
-        await extractor.find(attempt.document, passages)
+        await extractor.find(attempt, passages)
     billed = CALL_USD if error is AnswerNotJson else 0
     assert raised.value.cost_usd == CALL_USD + billed  # type: ignore[attr-defined]
-    findings = await extractor.find(attempt.document, passages)
+    findings = await extractor.find(attempt, passages)
     assert findings.cost_usd == CALL_USD
     assert len(findings.contributions) == 3
     assert len(stand_in.calls) == 1 + 2 + 1

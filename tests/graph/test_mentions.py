@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.engine.strict_json import dump
 from holdfast.graph.contribution import LONGEST_NAME, Passage
 from holdfast.graph.mentions import MOST_ENTITIES, MOST_PAIRED, MOST_PHRASES, MentionExtractor, read
-from tests.graph.passages import DOCUMENT
+from tests.graph.passages import ATTEMPT
 
 SIZE = 400_000
 REPEATED = {
@@ -266,6 +266,6 @@ def test_another_process_finds_the_same_in_the_same_order() -> None:
 
 def test_an_extractor_reads_each_passage_by_itself() -> None:
     passages = [Passage(7, "from Kelp Point"), Passage(9, "to Gull Island")]
-    findings = asyncio.run(MentionExtractor().find(DOCUMENT, passages))
+    findings = asyncio.run(MentionExtractor().find(ATTEMPT, passages))
     assert findings.contributions == tuple(map(read, passages))
     assert (findings.cost_usd, MentionExtractor().estimate_usd(2, 30)) == (0, 0)

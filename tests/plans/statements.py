@@ -88,6 +88,7 @@ VERBS = (
         ),
     ),
     Statement("front", "select holdfast.front('history')"),
+    Statement("entry", "select holdfast.entry_vtime('history', 0)"),
     Statement("wake parents", "select holdfast.wake_parents()"),
     Statement("submit", """select * from holdfast.submit('history', '[{"organisation": "org-1"}]')"""),
     Statement(

@@ -51,8 +51,9 @@ def provider() -> Provider:
 
 @pytest.fixture
 async def asking(database: Database) -> Asking:
-    submitted = await (await begin(database, plain("chunk"))).submit_one()
-    return Asking(Answers(database), organisation="acme", document_id=submitted.document_id, at_once=3)
+    scenario = await begin(database, plain("chunk"))
+    await scenario.submit()
+    return Asking(Answers(database), await scenario.claim_one("chunk"), at_once=3)
 
 
 async def test_questions_are_answered_and_paid_once(asking: Asking, provider: Provider) -> None:

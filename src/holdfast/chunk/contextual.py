@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from holdfast.engine.attempt import Attempt
 from holdfast.errors import ContentPolicyViolation
 from holdfast.providers.answers import Answers, answer_key
 from holdfast.providers.asking import Asking, Question
@@ -56,10 +57,10 @@ class Contextual:
         self._answers = answers
         self._at_once = at_once
 
-    async def situate(self, organisation: str, document_id: int, passages: Sequence[Passage]) -> Contexts:
-        """Contexts for passages of one document."""
+    async def situate(self, attempt: Attempt, passages: Sequence[Passage]) -> Contexts:
+        """Contexts for passages of the attempt's document."""
         keys = await asyncio.to_thread(self._keys, passages)
-        asking = Asking(self._answers, organisation=organisation, document_id=document_id, at_once=self._at_once)
+        asking = Asking(self._answers, attempt, at_once=self._at_once)
         asked = await asking.ask({key: self._question(one) for key, one in zip(keys, passages, strict=True)})
         return Contexts(tuple(_bounded(str(asked.answers[key])) for key in keys), asked.cost_usd)
 

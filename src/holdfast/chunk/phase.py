@@ -109,7 +109,7 @@ class Chunk:
         while batch := await asyncio.to_thread(_take, made, size):
             if contextual is not None:
                 passages = await asyncio.to_thread(_passages, batch, surroundings)
-                contexts = await contextual.situate(organisation, attempt.document.id, passages)
+                contexts = await contextual.situate(attempt, passages)
                 account.spent_usd += contexts.cost_usd
                 account.refused += contexts.refused
                 batch = [chunk.situated(text) for chunk, text in zip(batch, contexts.texts, strict=True)]

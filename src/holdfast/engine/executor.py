@@ -79,7 +79,11 @@ async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:
         raise BudgetExceeded(
             f'budget "{reservation.budget}" has {money(reservation.left_usd)} left of the {money(amount_usd)} needed; '
             f"it opens again at {reservation.resets_at.isoformat()}",
-            details={"needs_usd": float(amount_usd), "left_usd": float(reservation.left_usd)},
+            details={
+                "needs_usd": float(amount_usd),
+                "left_usd": float(reservation.left_usd),
+                "resets_at": reservation.resets_at.isoformat(timespec="seconds"),
+            },
         )
 
 

@@ -214,6 +214,12 @@ CHECKS: tuple[Check, ...] = (
         "--repair makes it due now: it goes on with the answer.",
     ),
     Check(
+        "i20_is_served",
+        "a job is ready in a phase that no living worker runs",
+        "For over 5 minutes; the workers that are there run other phases, or lack the settings for this one.",
+        "Start a worker for that phase, with the settings it needs: holdfast worker --phase …",
+    ),
+    Check(
         "i20_ready_is_taken",
         "a job is ready and an idle worker does not take it",
         "For over 30 s, no hold stood in its way and a worker for its phase had nothing else to do.",

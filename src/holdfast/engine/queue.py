@@ -54,6 +54,14 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedLane(Lane):
+    """A lane as one worker serves it: the provider it deals with and the budget it pays from, whatever others have."""
+
+    provider: str | None
+    budget: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reservation:
     """The budget's answer: granted, or when to ask again."""
 
@@ -110,7 +118,7 @@ class Queue:
         )
 
     async def register_worker(self, worker: str, *, host: str, pid: int, lanes: Sequence[Lane]) -> None:
-        """Announce a worker, which may claim from now on."""
+        """Announce a worker, which may claim from now on. Where a lane is no ServedLane, the pipeline's word counts."""
         body = _json([asdict(lane) for lane in lanes])
         await self._database.execute(
             "select holdfast.register_worker($1, $2, $3, $4::text::jsonb)", worker, host, pid, body

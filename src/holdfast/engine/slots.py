@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Phase, Pipeline
-from holdfast.engine.queue import Lane
+from holdfast.engine.queue import Lane, ServedLane
 from holdfast.errors import NotFound
 
 LaneKey = tuple[str, str]
@@ -49,8 +49,10 @@ class Slots:
     def total(self) -> int:
         return sum(phase.concurrency for phase in self._phases.values())
 
-    def all_lanes(self) -> list[Lane]:
-        return [Lane(*key, phase.concurrency) for key, phase in self._phases.items()]
+    def all_lanes(self) -> list[ServedLane]:
+        return [
+            ServedLane(*key, phase.concurrency, phase.provider, phase.budget) for key, phase in self._phases.items()
+        ]
 
     def free_lanes(self) -> list[Lane]:
         lanes = [Lane(*key, phase.concurrency - self._taken[key]) for key, phase in self._phases.items()]

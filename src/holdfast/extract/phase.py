@@ -132,9 +132,7 @@ class Extract:
             folder = Path(name)
             path = folder / INPUT_FILE
             await asyncio.to_thread(self._store.fetch, attempt.document.organisation, carried.original, path)
-            heard = await self._recordings.transcribe(
-                attempt.document, carried, recording=path, on_progress=attempt.progress
-            )
+            heard = await self._recordings.transcribe(attempt, carried, recording=path, on_progress=attempt.progress)
             reading = Reading(folder, most_characters=self._limits.characters)
             try:
                 write_transcript(heard.transcript, reading, name=carried.name, extractor=transcriber.name)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from holdfast.engine.attempt import Document
+from holdfast.engine.attempt import Attempt
 from holdfast.errors import OPERATOR_MENDS, EmptyText, UnsupportedFormat
 from holdfast.extract.readers.cues import Cue, write_cues
 from holdfast.extract.reading import Reading
@@ -46,7 +46,7 @@ class Recordings:
         return self._transcriber
 
     async def transcribe(
-        self, document: Document, carried: Carried, *, recording: Path, on_progress: Callable[[float], None]
+        self, attempt: Attempt, carried: Carried, *, recording: Path, on_progress: Callable[[float], None]
     ) -> Transcription:
         """What is said in the recording. An answer is kept before anything else can fail."""
         transcriber = self.check_supported(carried)
@@ -56,7 +56,7 @@ class Recordings:
             transcript = await transcriber.transcribe(recording, media_type=carried.media_type, on_progress=on_progress)
             return _to_json(transcript), transcript.cost_usd
 
-        asking = Asking(self._answers, organisation=document.organisation, document_id=document.id)
+        asking = Asking(self._answers, attempt)
         asked = await asking.ask({key: Question(hear)})
         return Transcription(_from_json(asked.answers[key]), asked.cost_usd)
 

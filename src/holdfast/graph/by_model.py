@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from holdfast.engine.attempt import Document
+from holdfast.engine.attempt import Attempt
 from holdfast.errors import ContentPolicyViolation
 from holdfast.graph.contribution import Contribution, Entity, Findings, Passage, Relation, entity, fold, normalise
 from holdfast.providers.answers import Answers, answer_key
@@ -71,15 +71,10 @@ class ModelExtractor:
         self._answers = answers
         self._calls_at_once = calls_at_once
 
-    async def find(self, document: Document, passages: Sequence[Passage]) -> Findings:
+    async def find(self, attempt: Attempt, passages: Sequence[Passage]) -> Findings:
         """A failure carries what was spent; what was answered by then is remembered."""
         groups = [(self._key(group), group) for group in _groups(passages)]
-        asking = Asking(
-            self._answers,
-            organisation=document.organisation,
-            document_id=document.id,
-            at_once=self._calls_at_once,
-        )
+        asking = Asking(self._answers, attempt, at_once=self._calls_at_once)
         asked = await asking.ask({key: self._question(group) for key, group in groups})
         read = [_read(asked.answers[key], group, self.name) for key, group in groups]
         return Findings(

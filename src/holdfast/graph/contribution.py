@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Protocol, Self
 
-from holdfast.engine.attempt import Document
+from holdfast.engine.attempt import Attempt
 
 LONGEST_NAME = 255
 MENTIONED_WITH = "mentioned_with"
@@ -89,7 +89,7 @@ class Extractor(Protocol):
 
     name: str
 
-    async def find(self, document: Document, passages: Sequence[Passage]) -> Findings: ...
+    async def find(self, attempt: Attempt, passages: Sequence[Passage]) -> Findings: ...
 
     def estimate_usd(self, passages: int, characters: int) -> Decimal:
         """What so many passages, of so many characters in all, may cost at most."""

@@ -64,7 +64,7 @@ class ExtractGraph:
     async def _write(self, attempt: Attempt, carried: Carried, path: Path, account: "_Account") -> None:
         with path.open("wb") as file:
             async for page in self._pages(attempt.document.id):
-                findings = await self._extractor.find(attempt.document, page)
+                findings = await self._extractor.find(attempt, page)
                 account.add(findings)
                 await asyncio.to_thread(_append, file, findings)
                 attempt.progress((page[-1].ordinal + 1) / max(carried.chunks, 1))

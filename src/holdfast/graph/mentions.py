@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import combinations
 from operator import attrgetter
 
-from holdfast.engine.attempt import Document
+from holdfast.engine.attempt import Attempt
 from holdfast.graph.contribution import (
     MENTIONED_WITH,
     PHRASE,
@@ -40,7 +40,7 @@ class MentionExtractor:
 
     name = MAKER
 
-    async def find(self, document: Document, passages: Sequence[Passage]) -> Findings:
+    async def find(self, attempt: Attempt, passages: Sequence[Passage]) -> Findings:
         """In a thread: a batch of passages takes longer than an event loop should wait."""
         return Findings(await asyncio.to_thread(lambda: tuple(read(passage) for passage in passages)))
 

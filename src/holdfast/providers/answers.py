@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.db.connection import Database
 from holdfast.engine import strict_json
+from holdfast.engine.attempt import Attempt
 
 
 def answer_key(provider: str, model: str, request: object) -> str:
@@ -27,15 +28,17 @@ class Answers:
         )
         return {row["key"]: row["answer"] for row in rows}
 
-    async def keep(self, organisation: str, document_id: int, key: str, answer: Any, cost_usd: Decimal) -> None:
-        """Keep an answer, which is plain JSON, as soon as it is paid for. Idempotent."""
+    async def keep(self, attempt: Attempt, key: str, answer: Any, cost_usd: Decimal) -> None:
+        """Keep an answer, which is plain JSON, as soon as this attempt has paid for it. Idempotent."""
         await self._database.execute(
-            "select holdfast.keep_answer($1, $2, $3, $4::text::jsonb, $5)",
-            organisation,
-            document_id,
+            "select holdfast.keep_answer($1, $2, $3, $4::text::jsonb, $5, $6, $7)",
+            attempt.document.organisation,
+            attempt.document.id,
             key,
             strict_json.dump(answer).decode(),
             cost_usd,
+            attempt.job_id,
+            attempt.token,
         )
 
 

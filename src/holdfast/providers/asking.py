@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from holdfast.engine.attempt import Attempt
 from holdfast.engine.patience import insist
 from holdfast.errors import PhaseError
 from holdfast.providers.answers import Answers
@@ -34,17 +35,16 @@ class Asked:
 
 
 class Asking:
-    """The paid questions about one document. After a failure nothing new is asked; what is under way is kept."""
+    """The paid questions of one attempt. After a failure nothing new is asked; what is under way is kept."""
 
-    def __init__(self, answers: Answers, *, organisation: str, document_id: int, at_once: int = 1) -> None:
+    def __init__(self, answers: Answers, attempt: Attempt, *, at_once: int = 1) -> None:
         self._answers = answers
-        self._organisation = organisation
-        self._document_id = document_id
+        self._attempt = attempt
         self._at_once = at_once
 
     async def ask(self, questions: Mapping[str, Question]) -> Asked:
         """Answer them all, from memory where possible, or raise the first failure with all that was spent."""
-        known = await insist(lambda: self._answers.recall(self._organisation, list(questions)))
+        known = await insist(lambda: self._answers.recall(self._attempt.document.organisation, list(questions)))
         asked = Asked(dict(known))
         failures: list[Exception] = []
         places = asyncio.Semaphore(self._at_once)
@@ -74,7 +74,7 @@ class Asking:
             raise
         asked.cost_usd += cost_usd
         asked.answers[key] = answer
-        await insist(lambda: self._answers.keep(self._organisation, self._document_id, key, answer, cost_usd))
+        await insist(lambda: self._answers.keep(self._attempt, key, answer, cost_usd))
 
 
 def _waves(questions: Mapping[str, Question]) -> Iterator[list[str]]:

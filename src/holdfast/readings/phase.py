@@ -33,7 +33,7 @@ class Generate:
         prompt = Prompt("\n\n".join((INSTRUCTION, request.get("instructions", ""))).strip(), "", request["prompt"])
         wanted = [document.id, attempt.run, prompt.instruction, prompt.question]
         key = answer_key(self._model.provider or "", self._model.name, wanted)
-        asking = Asking(self._answers, organisation=document.organisation, document_id=document.id)
+        asking = Asking(self._answers, attempt)
         asked = await asking.ask({key: self._question(prompt)})
         text = asked.answers[key]
         return Done(

@@ -41,10 +41,9 @@ class Enrich:
     async def run(self, attempt: Attempt) -> Done:
         """Safe to repeat: what was answered is remembered, and the story is stored with the attempt or not at all."""
         article = await self._articles.read(attempt)
-        document = attempt.document
         prompt = Prompt(INSTRUCTION, "", "\n\n".join(article[name] for name in ("title", "text") if name in article))
         key = answer_key(self._model.provider or "", self._model.name, [INSTRUCTION, SCHEMA, prompt.question])
-        asking = Asking(self._answers, organisation=document.organisation, document_id=document.id)
+        asking = Asking(self._answers, attempt)
         asked = await asking.ask({key: self._question(prompt)})
         story = read_story(asked.answers[key])
         return Done(

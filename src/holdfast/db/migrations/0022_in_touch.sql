@@ -5,4 +5,11 @@ alter table holdfast.worker add column in_touch_since timestamptz;
 update holdfast.worker set in_touch_since = seen_at;
 alter table holdfast.worker alter column in_touch_since set not null;
 
+-- Their successors are asked otherwise.
+drop function if exists holdfast.heartbeat(text, jsonb);
+drop function if exists holdfast.sweep(double precision);
+drop function if exists holdfast.check_timeouts();
+drop function if exists holdfast.lock_for_ending(bigint[]);
+drop function if exists holdfast.locked_for_ending(bigint[]);
+
 reset role;

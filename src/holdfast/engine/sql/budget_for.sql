@@ -14,7 +14,25 @@ language sql stable security definer set search_path = holdfast, pg_temp as $$
 $$;
 grant execute on function holdfast.pays_itself(text, text) to holdfast_api, holdfast_readonly;
 
-create or replace function holdfast.next_budget_day(p_time_zone text) returns timestamptz
+-- The day that pays now. One that was used when the time zone changed goes on until it is over, and none comes back: the same
+-- hours never have two days' money.
+create or replace function holdfast.budget_today(p_budget holdfast.budget) returns date
 language sql volatile set search_path = holdfast, pg_temp as $$
-    select (date_trunc('day', clock() at time zone p_time_zone) + interval '1 day') at time zone p_time_zone
+    select case when p_budget.kept_until > clock() then p_budget.kept_day
+                else greatest(p_budget.kept_day, (clock() at time zone p_budget.time_zone)::date) end
+$$;
+
+-- When another day begins to pay.
+create or replace function holdfast.next_budget_day(p_budget holdfast.budget) returns timestamptz
+language sql volatile set search_path = holdfast, pg_temp as $$
+    select case when p_budget.kept_until > clock() and (p_budget.kept_until at time zone p_budget.time_zone)::date > p_budget.kept_day
+                then p_budget.kept_until
+                else (budget_today(p_budget) + 1)::timestamp at time zone p_budget.time_zone end
+$$;
+
+-- What a day still allows; one that nobody has used yet, all. A limit that was lowered counts at once, though what was set aside before may pass it.
+create or replace function holdfast.budget_left(p_budget holdfast.budget, p_day holdfast.budget_day) returns numeric
+language sql immutable set search_path = holdfast, pg_temp as $$
+    select greatest(least(p_day.limit_usd, p_budget.daily_limit_usd) 
+                    - coalesce(p_day.reserved_usd, 0) - coalesce(p_day.spent_usd, 0), 0)
 $$;

@@ -118,26 +118,34 @@ language sql set search_path = holdfast, pg_temp as $$
     where id = p_document
 $$;
 
--- Holds what a failure says nobody can use now: a provider (for that organisation), or a budget until its next day.
+-- Holds what a failure says nobody can use now: a provider (for that organisation), or a budget until the day that refused is
+-- over. Both are those of the worker that had the job.
 create or replace function holdfast.hold_for_failure(
     p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb
 ) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
-    v_budget budget := budget_for(p_phase.budget, p_job.organisation);
+    v_phase phase := as_served(p_phase, (select lanes from worker where id = p_job.worker_id));
+    v_budget budget := budget_for(v_phase.budget, p_job.organisation);
     v_reason text := coalesce(p_failure ->> 'category', 'unknown') || ': ' || coalesce(p_failure ->> 'error', 'no message');
     v_needs jsonb := p_failure -> 'details' -> 'needs_usd';
     v_needs_usd numeric := case when jsonb_typeof(v_needs) = 'number' then v_needs::numeric end;
+    -- Silent, because what a handler made up need not be a moment, and its failure is recorded all the same. The day that
+    -- refused ended after the attempt began.
+    v_resets_at timestamptz := jsonb_path_query_first_tz(
+        p_failure, '$.details.resets_at.datetime() ? (@.type() == "timestamp with time zone")', silent => true) #>> '{}';
 begin
     if p_holds = 'budget_day' and v_budget.id is not null then
         return place_hold(null, v_budget.organisation, null, null, v_budget.name,
-                          case when budget_allows(v_budget, v_needs_usd) then clock() else next_budget_day(v_budget.time_zone) end,
+                          case when budget_allows(v_budget, v_needs_usd) then clock()
+                               when v_resets_at > p_job.started_at then least(next_budget_day(v_budget), v_resets_at)
+                               else next_budget_day(v_budget) end,
                           v_reason, 'policy', v_needs_usd);
     end if;
     return place_hold(
-        p_phase.provider, p_job.organisation,
-        case when p_phase.provider is null then p_job.pipeline end, case when p_phase.provider is null then p_job.phase end, null,
-        case p_holds when 'release' then 'infinity' when 'budget_day' then next_budget_day('UTC')
+        v_phase.provider, p_job.organisation,
+        case when v_phase.provider is null then p_job.pipeline end, case when v_phase.provider is null then p_job.phase end, null,
+        case p_holds when 'release' then 'infinity' when 'budget_day' then date_trunc('day', clock(), 'UTC') + interval '1 day'
                      else clock() + make_interval(secs => p_seconds) end,
         v_reason, 'policy');
 end $$;

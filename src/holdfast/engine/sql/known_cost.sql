@@ -1,10 +1,10 @@
--- What is known of the cost of an attempt that could not say it itself: the answers that were kept for its document since it
--- began. At least that much was paid. The call under way, if there was one, may have been billed as well.
+-- What is known of the cost of an attempt that could not say it itself: the answers that it paid for itself and kept. At least
+-- that much was paid. The call under way, if there was one, may have been billed as well.
 create or replace function holdfast.known_cost(p_job holdfast.pipeline_job) returns numeric
 language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
     select coalesce(sum(cost_usd), 0)
     from paid_answer
-    where document_id = p_job.document_id and kept_at >= p_job.started_at
+    where document_id = p_job.document_id and job_id = p_job.id and token = p_job.token
 $$;
 
 -- Says of an error that its attempt may have cost more than is recorded, where its phase can have cost anything.

@@ -42,7 +42,7 @@ begin
         from pipeline_job j join budget_entry e on e.job_id = j.id and e.token = j.token
         where j.id = any (p_jobs) and e.settled_at is null
         union
-        select b.id, (clock() at time zone b.time_zone)::date
+        select b.id, budget_today(b)
         from used_scopes(p_holding) s cross join lateral budget_for(s.budget, s.organisation) b
     ) t on t.budget_id = d.budget_id and t.day = d.day
     order by d.budget_id, d.day

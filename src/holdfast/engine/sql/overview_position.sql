@@ -1,5 +1,6 @@
 -- How many jobs stand before a queued one in its phase's queue, whoever they belong to; 10,001 means more than 10,000, and null that it
--- is not queued. Counted by the index that claims go by. Holds are not foreseen: whom they keep back, others pass.
+-- is not queued. Counted by the index that claims go by. Holds are not foreseen, nor that suspects run one at a time: whom that keeps
+-- back, others pass.
 create or replace function holdfast.overview_position(p_job_id bigint) returns integer
 language plpgsql stable security definer set search_path = holdfast, pg_temp set plan_cache_mode = force_custom_plan
 set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off set jit = off as $$
@@ -13,14 +14,12 @@ begin
         raise exception 'there is no job %', p_job_id using errcode = 'HF404';
     elsif v_job.state <> 'queued' then
         return null;
-    elsif v_job.crash_count >= 2 then   -- suspects are only tried when nothing else is ready
-        v_before := ready_before(v_job.pipeline, v_job.phase, -32768, 'infinity', 0, c_most);
-        return least(c_most, v_before + (
-            select count(*) from pipeline_job s
-            where s.pipeline = v_job.pipeline and s.phase = v_job.phase and s.state = 'queued' and s.crash_count >= 2
-              and (s.priority > v_job.priority or s.priority = v_job.priority and (s.vtime, s.id) < (v_job.vtime, v_job.id))));
     end if;
-    return ready_before(v_job.pipeline, v_job.phase, v_job.priority, v_job.vtime, v_job.id, c_most);
+    v_before := ready_before(v_job.pipeline, v_job.phase, v_job.priority, v_job.vtime, v_job.id, c_most);
+    return least(c_most, v_before + (
+        select count(*) from pipeline_job s
+        where s.pipeline = v_job.pipeline and s.phase = v_job.phase and s.state = 'queued' and s.crash_count >= 2
+          and stands_before(s, v_job)));
 end $$;
 
 -- How many jobs of a lane are claimed before this place in it, counted up to a limit.

@@ -22,7 +22,8 @@ begin
         perform requeue(v_due, v_now);
     end if;
     for v_hold in
-        select id from hold where drained_at is null and (until <= v_now or released_at is not null)
+        select id from hold
+        where drained_at is null and case when released_at is null then until else '-infinity' end <= v_now
     loop
         v_kept := v_kept || array(
             select id from pipeline_job
@@ -48,7 +49,7 @@ declare
     v_now timestamptz := clock();
     v_ended bigint[] := array(
         select h.id from hold h
-        where h.drained_at is null and (h.until <= v_now or h.released_at is not null)
+        where h.drained_at is null and case when h.released_at is null then h.until else '-infinity' end <= v_now
           and not exists (select from pipeline_job j where j.hold_id = h.id and j.state = 'held')
         limit c_batch
         for update of h skip locked

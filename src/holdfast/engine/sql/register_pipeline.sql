@@ -1,5 +1,7 @@
 -- Upserts a pipeline. Answers "registered", "unchanged", or "older" when a newer version is there already: then
 -- nothing changes, so that two versions of the code can run side by side.
+-- What a process cannot run it leaves as others declared it: under the same version a phase's provider and budget are named, never
+-- taken away. Whoever runs a phase pays and waits as its own lane says (see as_served).
 -- Jobs under way are never stranded: a phase no longer declared is retired, and its jobs go on behind the last phase
 -- before it that is still declared.
 create or replace function holdfast.register_pipeline(p_declaration jsonb) returns text
@@ -15,6 +17,9 @@ begin
     end if;
     perform pg_advisory_xact_lock(hashtext('holdfast.register'));
     select * into v_known from pipeline where name = v_name;
+    if v_known.version = v_version then
+        p_declaration := jsonb_set(p_declaration, '{phases}', keep_dealings(p_declaration -> 'phases', v_known.declaration -> 'phases'));
+    end if;
     if v_known.declaration = p_declaration then
         return 'unchanged';
     elsif v_known.version > v_version then
@@ -47,6 +52,15 @@ exception
     when not_null_violation or check_violation then
         raise exception 'pipeline "%" has a missing or malformed field: %', v_name, sqlerrm using errcode = 'HF400';
 end $$;
+
+-- The phases with the provider and budget that are known of them, where they name none.
+create or replace function holdfast.keep_dealings(p_phases jsonb, p_known jsonb) returns jsonb
+language sql immutable set search_path = holdfast, pg_temp as $$
+    select jsonb_agg(d || jsonb_build_object('provider', coalesce(d ->> 'provider', k ->> 'provider'),
+                                             'budget', coalesce(d ->> 'budget', k ->> 'budget')) order by n)
+    from jsonb_array_elements(p_phases) with ordinality as declared(d, n)
+    left join jsonb_array_elements(p_known) k on k ->> 'name' = d ->> 'name'
+$$;
 
 -- Writes a declaration's phases and retires those it no longer has.
 create or replace function holdfast.place_phases(p_pipeline text, p_phases jsonb) returns void

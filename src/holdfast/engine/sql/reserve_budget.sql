@@ -20,7 +20,8 @@ begin
     select b.* into v_budget
     from pipeline_job j
     join phase p on p.pipeline = j.pipeline and p.name = j.phase
-    left join lateral budget_for(p.budget, j.organisation) f on true
+    left join worker w on w.id = j.worker_id
+    left join lateral budget_for((as_served(p, w.lanes)).budget, j.organisation) f on true
     left join budget_entry e on e.job_id = j.id and e.token = j.token
     left join budget b on b.id = coalesce(e.budget_id, f.id)
     where j.id = p_job_id and j.token = p_token and j.state = 'working'
@@ -31,21 +32,25 @@ begin
         raise exception 'the phase of job % names no budget: declare one to reserve from it', p_job_id using errcode = 'HF400';
     end if;
     budget := v_budget.name;
-    resets_at := next_budget_day(v_budget.time_zone);
-    v_day := (clock() at time zone v_budget.time_zone)::date;
+    v_day := budget_today(v_budget);
     insert into budget_day (budget_id, day, limit_usd) values (v_budget.id, v_day, v_budget.daily_limit_usd) on conflict do nothing;
     -- A reservation goes on where it began, also past midnight or once the organisation has a budget of its own.
     select * into v_entry from budget_entry e where e.job_id = p_job_id and e.token = p_token;
+    resets_at := case when v_entry.day < v_day then clock() else next_budget_day(v_budget) end;
     v_day := coalesce(v_entry.day, v_day);
     v_missing := greatest(p_amount_usd - coalesce(v_entry.reserved_usd, 0), 0);
+    -- Locked before the limit is read: one that is being lowered counts.
+    perform from budget_day d where d.budget_id = v_budget.id and d.day = v_day for no key update;
     update budget_day d
     set reserved_usd = d.reserved_usd + v_missing
-    where d.budget_id = v_budget.id and d.day = v_day and d.reserved_usd + d.spent_usd + v_missing <= d.limit_usd
-    returning d.limit_usd - d.reserved_usd - d.spent_usd into left_usd;
+    from budget b
+    where b.id = v_budget.id and d.budget_id = b.id and d.day = v_day and v_missing <= budget_left(b, d)
+    returning budget_left(b, d) into left_usd;
     granted := found;
     if not granted then
-        update budget_day d set refusals = d.refusals + 1 where d.budget_id = v_budget.id and d.day = v_day
-        returning d.limit_usd - d.reserved_usd - d.spent_usd, d.refusals into left_usd, v_refusals;
+        update budget_day d set refusals = d.refusals + 1 from budget b
+        where b.id = v_budget.id and d.budget_id = b.id and d.day = v_day
+        returning budget_left(b, d), d.refusals into left_usd, v_refusals;
         if v_refusals = 1 then
             perform announce_exhausted(v_budget, v_day, left_usd, p_amount_usd);
         end if;
@@ -64,5 +69,5 @@ language sql set search_path = holdfast, pg_temp as $$
         'organisation', p_budget.organisation,
         'body', jsonb_build_object(
             'budget', p_budget.name, 'organisation', p_budget.organisation, 'day', p_day, 'limit_usd', p_budget.daily_limit_usd,
-            'left_usd', p_left_usd, 'asked_usd', p_asked_usd, 'resets_at', next_budget_day(p_budget.time_zone)))))
+            'left_usd', p_left_usd, 'asked_usd', p_asked_usd, 'resets_at', next_budget_day(p_budget)))))
 $$;

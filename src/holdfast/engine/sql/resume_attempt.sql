@@ -40,6 +40,8 @@ begin
     set cost_usd = 0,
         error = jsonb_set(error, '{details}', (error -> 'details') - 'cost_is_known' || jsonb_build_object('resumed_as', p_token + 1))
     where id = v_lost.id;
+    update paid_answer set token = p_token + 1
+    where document_id = v_job.document_id and job_id = p_job_id and token = p_token;
     perform reopen_entry(p_job_id, p_token, p_token + 1);
     return p_token + 1;
 end $$;

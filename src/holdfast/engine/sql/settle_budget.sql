@@ -49,18 +49,20 @@ language sql set search_path = holdfast, pg_temp as $$
     set until = clock()
     from budget b
     join budget_day d on d.budget_id = b.id
-    where b.id = p_budget_id and d.day = p_day and d.day = (clock() at time zone b.time_zone)::date
+    where b.id = p_budget_id and d.day = p_day and d.day = budget_today(b)
       and h.budget = b.name and h.organisation is not distinct from b.organisation
       and h.drained_at is null and h.released_at is null and h.until > clock()
-      and h.needs_usd <= d.limit_usd - d.reserved_usd - d.spent_usd
+      and h.needs_usd <= budget_left(b, d)
 $$;
 
 -- Whether today's budget has that much left. Locks the day: money that comes back meanwhile waits, and then finds the
 -- hold that is placed for the lack of it.
 create or replace function holdfast.budget_allows(p_budget holdfast.budget, p_amount_usd numeric) returns boolean
-language sql volatile set search_path = holdfast, pg_temp as $$
-    select p_amount_usd <= d.limit_usd - d.reserved_usd - d.spent_usd
-    from budget_day d
-    where d.budget_id = p_budget.id and d.day = (clock() at time zone p_budget.time_zone)::date
-    for no key update
-$$;
+language plpgsql volatile set search_path = holdfast, pg_temp as $$
+declare
+    v_day budget_day;
+begin
+    select * into v_day from budget_day where budget_id = p_budget.id and day = budget_today(p_budget) for no key update;
+    select * into p_budget from budget where id = p_budget.id;   -- as it is under the lock
+    return p_amount_usd <= budget_left(p_budget, v_day);
+end $$;

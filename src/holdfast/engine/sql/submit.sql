@@ -12,7 +12,6 @@ declare
     v_now timestamptz := clock();
     v_confined_to text := confined_to();
     v_first phase := first_phase(p_pipeline);
-    v_front double precision := front(p_pipeline);
     v_count bigint;
     v_ids bigint[];
     v_new bigint[];
@@ -34,22 +33,25 @@ begin
     return query
         with item as materialized (
             select i.ordinal, v_ids[i.ordinal] as document_id, i.organisation, i.parent_id, coalesce(i.priority, 0) as priority, i.input,
-                   row_number() over (partition by i.organisation order by i.ordinal) - 1 as turn
+                   row_number() over (partition by i.organisation, coalesce(i.priority, 0) order by i.ordinal) - 1 as turn
             from rows from (jsonb_to_recordset(p_items) as (organisation text, parent_id bigint, priority smallint, input jsonb))
                  with ordinality as i(organisation, parent_id, priority, input, ordinal)
             where cardinality(v_new) = v_count or v_ids[i.ordinal] = any (v_new)
         ),
         share as materialized (
-            select o.organisation, t.first_vtime, t.step
-            from (select organisation, count(*) as jobs from item group by organisation order by organisation) o
-            cross join lateral take_turns(p_pipeline, o.organisation, o.jobs, v_front) t
+            select o.organisation, o.priority, t.first_vtime, t.step
+            from (select i.organisation, i.priority, i.jobs, e.vtime
+                  from (select organisation, priority, count(*) as jobs from item group by organisation, priority) i
+                  join (select priority, entry_vtime(p_pipeline, priority) as vtime from item group by priority) e using (priority)
+                  order by e.vtime, i.organisation) o
+            cross join lateral take_turns(p_pipeline, o.organisation, o.jobs, o.vtime) t
         ),
         job as (
             insert into pipeline_job (document_id, parent_id, organisation, pipeline, phase, status, state, priority, vtime,
                                       input, submitted_at, queued_at)
             select item.document_id, item.parent_id, item.organisation, p_pipeline, v_first.name, v_first.queued_status, 'queued',
                    item.priority, share.first_vtime + item.turn * share.step, item.input, v_now, v_now
-            from item join share using (organisation)
+            from item join share using (organisation, priority)
             order by item.ordinal
             returning id, document_id
         )
@@ -63,7 +65,7 @@ begin
             where not v_ids[e.n] = any (v_new)
             order by (e.item ->> 'document_id')::bigint, e.item ->> 'organisation', e.item ->> 'content_hash', e.n
         loop
-            return query select v_item.n, s.* from submit_known(v_first, v_item.item, v_front, v_now) s;
+            return query select v_item.n, s.* from submit_known(v_first, v_item.item, v_now) s;
         end loop;
     end if;
     if v_count > 0 then
@@ -121,7 +123,7 @@ $$;
 
 -- Answers an item whose document is known: by its id, its idempotency key or its content.
 create or replace function holdfast.submit_known(
-    p_first holdfast.phase, p_item jsonb, p_front double precision, p_now timestamptz
+    p_first holdfast.phase, p_item jsonb, p_now timestamptz
 ) returns table (document_id bigint, job_id bigint, result text)
 language plpgsql set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
@@ -175,7 +177,7 @@ begin
             case v_document.failure_state when 'permanent_failure' then 'permanent_failure' else 'existing' end;
         return;
     end if;
-    return query select v_document.id, submit_again(p_first, v_document, p_item, p_front, p_now), 'created'::text;
+    return query select v_document.id, submit_again(p_first, v_document, p_item, p_now), 'created'::text;
 end $$;
 
 -- Records that the same content came again: a document and a finished job that point to the first; nothing runs.
@@ -202,7 +204,7 @@ $$;
 
 -- Another job for a document that exists. It waits out the document's cool-down.
 create or replace function holdfast.submit_again(
-    p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_front double precision, p_now timestamptz
+    p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_now timestamptz
 ) returns bigint
 language sql set search_path = holdfast, pg_temp as $$
     insert into pipeline_job (document_id, parent_id, organisation, pipeline, phase, status, state, ready_at, priority, vtime,
@@ -211,6 +213,7 @@ language sql set search_path = holdfast, pg_temp as $$
            case when p_document.cool_down_until > p_now then 'held' else 'queued' end,
            case when p_document.cool_down_until > p_now then p_document.cool_down_until end,
            coalesce((p_item ->> 'priority')::smallint, 0), t.first_vtime, p_item -> 'input', p_now, p_now
-    from take_turns(p_first.pipeline, p_document.organisation, 1, p_front) t
+    from entry_vtime(p_first.pipeline, coalesce((p_item ->> 'priority')::integer, 0)) e
+    cross join lateral take_turns(p_first.pipeline, p_document.organisation, 1, e) t
     returning id
 $$;

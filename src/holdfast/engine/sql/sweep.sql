@@ -69,7 +69,8 @@ $$;
 
 -- Moves waiting jobs of retired phases to where they go on; those with nothing left to do are done. In batches.
 create or replace function holdfast.reroute() returns bigint
-language plpgsql set search_path = holdfast, pg_temp as $$
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set jit = off as $$
 declare
     v_retired phase;
     v_jobs bigint[];
@@ -77,9 +78,17 @@ declare
     v_count bigint := 0;
 begin
     for v_retired in select * from phase where retired_at is not null loop
+        -- Asked apart, suspects and others: each have an index of their own.
         v_jobs := array(
             select id from pipeline_job
-            where pipeline = v_retired.pipeline and phase = v_retired.name and state = 'queued'
+            where pipeline = v_retired.pipeline and phase = v_retired.name and state = 'queued' and crash_count < 2
+            order by priority desc, vtime, id
+            limit 1000
+            for update skip locked
+        ) || array(
+            select id from pipeline_job
+            where pipeline = v_retired.pipeline and phase = v_retired.name and state = 'queued' and crash_count >= 2
+            order by priority desc, vtime, id
             limit 1000
             for update skip locked
         );

@@ -8,7 +8,7 @@ declare
     v_takeover takeover;
 begin
     insert into takeover as t (source, table_name, columns, pipeline, organisation, share, chosen, first_vtime, started_at)
-    values (p_source, p_table, p_columns, p_pipeline, p_organisation, coalesce(p_share, 100), p_chosen, front(p_pipeline), clock())
+    values (p_source, p_table, p_columns, p_pipeline, p_organisation, coalesce(p_share, 100), p_chosen, entry_vtime(p_pipeline, 0), clock())
     on conflict (source, table_name) where undone_at is null do update set
         columns = excluded.columns, organisation = excluded.organisation, share = coalesce(p_share, t.share),
         chosen = t.chosen || excluded.chosen
