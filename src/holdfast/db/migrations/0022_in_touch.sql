@@ -2,7 +2,7 @@
 set local role holdfast_owner;
 
 alter table holdfast.worker add column in_touch_since timestamptz;
-update holdfast.worker set in_touch_since = seen_at;
+update holdfast.worker set in_touch_since = seen_at where true;
 alter table holdfast.worker alter column in_touch_since set not null;
 
 -- Their successors are asked otherwise.
