@@ -1,0 +1,168 @@
+"""Every ending has its own verdict: kept until it is written, or written as a failure that says why, never repeated."""
+
+import asyncio
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+from holdfast.db.connection import Connection, Database, connect
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.pipeline import Done, GiveBack, Outcome
+from holdfast.engine.policy import STRICT
+from holdfast.settings import Settings
+from tests.engine.working import jobs_of, pipeline_of, running, take_in, until, work_off
+
+# What says nothing about the ending: conflicts, a server that is read-only, going, full, broken, or nobody knows what.
+PASSING = ["40001", "40P01", "25006", "25P03", "57P01", "57P05", "53100", "53200", "58030", "XX000", "ZZ999"]
+REFUSE_FIRST = """
+create sequence public.tries;
+create function public.refuse_first() returns trigger language plpgsql as $$
+begin
+    if nextval('public.tries') <= 2 then
+        raise exception 'not now' using errcode = '{state}';
+    end if;
+    return new;
+end $$;
+create trigger refuse_first before insert on holdfast.pipeline_phase
+for each row execute function public.refuse_first();
+"""
+
+
+@pytest.mark.parametrize("saves", [False, True], ids=["plain", "saving"])
+@pytest.mark.parametrize("state", PASSING)
+async def test_finished_work_outlasts_errors_that_are_not_its_own(database: Database, state: str, saves: bool) -> None:
+    calls = 0
+
+    async def save(_: Connection) -> None:
+        pass
+
+    async def handle(_: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        return Done(cost_usd=Decimal("0.01"), save=save if saves else None)
+
+    await database.execute(REFUSE_FIRST.replace("{state}", state))
+    (job,) = await work_off(database, pipeline_of(handle))
+    assert (job["state"], job["total_cost_usd"], calls) == ("done", Decimal("0.01"), 1)
+
+
+async def test_save_that_takes_too_long_fails_alone_and_says_so(dsn: str, database: Database) -> None:
+    async def slow(connection: Connection) -> None:
+        await connection.execute("select pg_sleep(60)")
+
+    async def handle(attempt: Attempt) -> Done:
+        return Done(save=slow if attempt.document.metadata.get("slow") else None, cost_usd=Decimal("0.01"))
+
+    pipeline = pipeline_of(handle, policy=STRICT)
+    await take_in(database, pipeline, metadata={"slow": True})
+    await take_in(database, pipeline, 20)
+    async with connect(Settings(database_url=dsn), command_seconds=1) as impatient, running(impatient, pipeline):
+        await until(lambda: _ended(database, 21))
+    slow_one, *others = await jobs_of(database)
+    assert {(job["state"], job["retry_count"], job["crash_count"]) for job in others} == {("done", 0, 0)}
+    assert slow_one["state"] in ("failed", "deadletter")
+    assert "did not answer in time" in slow_one["last_error"]["error"]
+    assert await database.fetchval("select sum(cost_usd) from holdfast.pipeline_phase") == Decimal("0.21")
+
+
+async def test_save_that_waits_for_a_lock_keeps_nobody_waiting(dsn: str, database: Database) -> None:
+    await database.execute("create table public.kept (n integer)")
+
+    async def blocked(connection: Connection) -> None:
+        await connection.execute("insert into public.kept values (1)")
+
+    async def handle(attempt: Attempt) -> Done:
+        return Done(save=blocked if attempt.document.metadata.get("blocked") else None)
+
+    pipeline = pipeline_of(handle)
+    await take_in(database, pipeline, metadata={"blocked": True})
+    await take_in(database, pipeline, 20)
+    async with (
+        connect(Settings(database_url=dsn), command_seconds=5) as impatient,
+        database.transaction() as other,
+        running(impatient, pipeline),
+    ):
+        await other.execute("lock table public.kept in exclusive mode")
+        await until(lambda: _ended(database, 20))
+
+
+async def test_save_that_raises_ends_as_a_failure_with_its_error_and_its_cost(database: Database) -> None:
+    calls = 0
+
+    async def broken(_: Connection) -> None:
+        raise ValueError("no such column here")
+
+    async def handle(_: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        return Done(save=broken, cost_usd=Decimal("0.01"))
+
+    (job,) = await work_off(database, pipeline_of(handle, policy=STRICT))
+    assert (job["last_error"]["error_type"], job["last_error"]["error"]) == ("ValueError", "no such column here")
+    assert job["total_cost_usd"] == calls * Decimal("0.01")
+
+
+UNSTORABLE: dict[str, Callable[[], Outcome]] = {
+    "cost beyond reason": lambda: Done(cost_usd=Decimal("1e12")),
+    "cost that is no number": lambda: Done(cost_usd=Decimal("nan")),
+    "endless wait": lambda: GiveBack("never", wait_seconds=float("inf")),
+    "wait that is no number": lambda: GiveBack("never", wait_seconds=float("nan")),
+    "wait beyond the calendar": lambda: GiveBack("never", wait_seconds=1e300),
+    "output with NUL": lambda: Done({"text": "a\0b"}),
+    "output that is no JSON": lambda: Done(object()),  # type: ignore[arg-type]
+    "status nobody knows": lambda: Done(ends_as="no such status"),
+    "reason with NUL": lambda: GiveBack("a\0b"),
+}
+
+
+@pytest.mark.parametrize("outcome", UNSTORABLE.values(), ids=UNSTORABLE)
+async def test_what_cannot_be_stored_is_one_charged_failure(database: Database, outcome: Callable[[], Outcome]) -> None:
+    calls = 0
+
+    async def handle(_: Attempt) -> Outcome:
+        nonlocal calls
+        calls += 1
+        return outcome()
+
+    (job,) = await work_off(database, pipeline_of(handle, policy=STRICT))
+    assert job["state"] in ("failed", "deadletter")
+    assert job["last_error"]["error"]
+    attempts = await database.fetchval("select count(*) from holdfast.pipeline_phase")
+    assert (attempts, await database.fetchval("select sum(charged::integer) from holdfast.error_log")) == (calls, calls)
+
+
+async def test_restarts_in_the_middle_of_paid_calls_never_pass_the_budget(database: Database) -> None:
+    calls = 0
+    begun = asyncio.Event()
+
+    async def handle(_: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        begun.set()
+        await asyncio.sleep(3600)
+        return Done()
+
+    pipeline = pipeline_of(handle, budget="calls", estimate_usd=Decimal("0.5"), paid=True)
+    await take_in(database, pipeline)
+    await database.execute("select holdfast.set_budget('calls', 1)")
+    for _ in range(5):
+        begun.clear()
+        async with running(database, pipeline):
+            waiting = [asyncio.create_task(begun.wait()), asyncio.create_task(until(lambda: _is_held(database)))]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in waiting:
+                task.cancel()
+    assert calls == 2
+    row = await database.fetchrow("select reserved_usd, spent_usd from holdfast.budget_day")
+    assert tuple(row or ()) == (0, 1)
+    errors = await database.fetch("select error from holdfast.pipeline_phase where outcome = 'released' order by id")
+    assert [row["error"].get("details") for row in errors[:2]] == [{"cost_is_known": False}] * 2
+
+
+async def _ended(database: Database, count: int) -> bool:
+    return await database.fetchval("select count(*) from holdfast.pipeline_phase") >= count
+
+
+async def _is_held(database: Database) -> bool:
+    return await database.fetchval("select exists (select from holdfast.pipeline_job where state = 'held')")
