@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from holdfast.engine.worker import Pace
 from tests.weather.conditions import CONDITIONS
+from tests.weather.fleet import LEASE_SECONDS
 
 Results: TypeAlias = Literal["during", "after"]
 
@@ -36,7 +36,7 @@ class Cell:
         Then nobody can tell it from a dead one: its jobs go on elsewhere, and their calls are made again. That is
         the one exception to "paid once", and even then what was wasted is on record.
         """
-        return self.weather == "cut_for_one" and self.workers > 1 and self.seconds > Pace().lease_seconds
+        return self.weather == "cut_for_one" and self.workers > 1 and self.seconds > LEASE_SECONDS
 
 
 def covering() -> Iterator[Cell]:

@@ -19,7 +19,6 @@ from holdfast.settings import Settings
 from tests.conftest import OwnServer
 from tests.endpoint import with_database
 from tests.weather.cells import Cell
-from tests.weather.fleet import LOGIN
 
 TEMPLATE = "weather_template"
 
@@ -62,7 +61,6 @@ async def _make_template(dsn: str) -> None:
     await _execute(dsn, f"create database {TEMPLATE}")
     async with connect(Settings(database_url=with_database(dsn, TEMPLATE))) as database:
         await migrate(database, functions=FUNCTIONS)
-    await _execute(dsn, f"create role {LOGIN} login in role holdfast_worker")
 
 
 async def _execute(dsn: str, sql: str) -> None:

@@ -13,7 +13,6 @@ import asyncpg
 
 from holdfast.db.connection import connect
 from holdfast.engine.queue import Submission, submit
-from holdfast.engine.worker import Pace
 from holdfast.settings import Settings
 from tests.endpoint import with_user
 from tests.proxy import Proxy
@@ -24,6 +23,12 @@ from tests.weather.provider import Provider, providing
 ROOT = Path(__file__).parents[2]
 LOGIN = "weather"
 PIPELINES = ("weather", "hogging", "filing")
+# As operators get it by default.
+PACE: dict[str, float] = {
+    name: Settings.model_fields[name].default
+    for name in ("heartbeat_seconds", "lease_seconds", "sweep_seconds", "poll_seconds")
+}
+LEASE_SECONDS = PACE["lease_seconds"]
 # For what is not measured: starting and ending processes on a busy machine.
 PATIENCE_SECONDS = 60.0
 LOG_TAIL = 3000
@@ -51,6 +56,8 @@ class Fleet:
     scale: float
     provider: Provider
     store: ObjectStore
+    folder: Path
+    resources: AsyncExitStack
     workers: list[WorkerProcess] = field(default_factory=list)
 
     async def submit(self, pipeline: str, count: int) -> None:
@@ -100,28 +107,33 @@ class Fleet:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return [await worker.process.wait() for worker in self.workers]
 
-    async def start(self, stack: AsyncExitStack, folder: Path) -> WorkerProcess:
-        proxy = await stack.enter_async_context(Proxy(with_user(self.dsn, LOGIN)))
-        log = folder / f"worker-{len(self.workers)}.log"
+    async def start(self, workers: int) -> None:
+        """Start so many more; comes back when they are known."""
+        for _ in range(workers):
+            await self._start_one()
+        missing = f"select 1 where (select count(*) from holdfast.worker) < {len(self.workers)}"
+        await self.until_none(missing, f"{len(self.workers)} workers started")
+
+    async def _start_one(self) -> None:
+        proxy = await self.resources.enter_async_context(Proxy(with_user(self.dsn, LOGIN)))
+        log = self.folder / f"worker-{len(self.workers)}.log"
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "holdfast.cli", "worker"),
                 *(argument for name in PIPELINES for argument in ("--pipeline", name)),
-                env={**_environment(self.scale), **self._addresses(proxy, folder)},
+                env={**_environment(self.scale), **self._addresses(proxy)},
                 cwd=ROOT,
                 stdout=output,
                 stderr=output,
             )
-        worker = WorkerProcess(process, proxy, log)
-        self.workers.append(worker)
-        return worker
+        self.workers.append(WorkerProcess(process, proxy, log))
 
-    def _addresses(self, proxy: Proxy, folder: Path) -> dict[str, str]:
+    def _addresses(self, proxy: Proxy) -> dict[str, str]:
         return {
             # By name, as most are: then a new connection has to resolve it first.
             "HOLDFAST_DATABASE_URL": proxy.dsn.replace("127.0.0.1", "localhost"),
             "HOLDFAST_STORAGE_URL": self.store.url,
-            "HOLDFAST_HOME": str(folder / "home"),
+            "HOLDFAST_HOME": str(self.folder / "home"),
             PROVIDER_URL: self.provider.url,
             SLOTS: str(self.slots),
         }
@@ -135,20 +147,20 @@ class Fleet:
 
 def _environment(scale: float) -> dict[str, str]:
     """The default pace, all of it faster by one factor; nothing of ours besides."""
-    pace = Pace()
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")},
+        **{f"HOLDFAST_{name.upper()}": str(seconds * scale) for name, seconds in PACE.items()},
         "HOLDFAST_PIPELINES": "tests.weather.pipelines:make",
-        "HOLDFAST_HEARTBEAT_SECONDS": str(pace.heartbeat_seconds * scale),
-        "HOLDFAST_LEASE_SECONDS": str(pace.lease_seconds * scale),
-        "HOLDFAST_SWEEP_SECONDS": str(pace.sweep_seconds * scale),
-        "HOLDFAST_POLL_SECONDS": str(pace.poll_seconds * scale),
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
 
 
 PREPARE = f"""
+do $$ begin
+    create role {LOGIN} login in role holdfast_worker;
+exception when duplicate_object then null;   -- roles are the server's, and outlive a database
+end $$;
 create table public.weather_answer (job_id bigint not null);
 grant insert on public.weather_answer to {LOGIN};
 """
@@ -156,16 +168,14 @@ grant insert on public.weather_answer to {LOGIN};
 
 @asynccontextmanager
 async def opened(dsn: str, folder: Path, *, workers: int, slots: int, scale: float = 1.0) -> AsyncIterator[Fleet]:
-    """Workers that run and are known, on a migrated database that the role LOGIN may use; gone afterwards."""
-    async with AsyncExitStack() as stack:
-        provider = stack.enter_context(providing())
-        fleet = Fleet(dsn, slots, scale, provider, stack.enter_context(keeping_objects()))
+    """Workers that run and are known, on a migrated database; gone afterwards."""
+    async with AsyncExitStack() as resources:
+        provider = resources.enter_context(providing())
+        store = resources.enter_context(keeping_objects())
+        fleet = Fleet(dsn, slots, scale, provider, store, folder, resources)
         connection = await asyncpg.connect(dsn)
         await connection.execute(PREPARE)
         await connection.close()
-        stack.push_async_callback(fleet.end)
-        for _ in range(workers):
-            await fleet.start(stack, folder)
-        missing = f"select 1 where (select count(*) from holdfast.worker) < {workers}"
-        await fleet.until_none(missing, f"{workers} workers started")
+        resources.push_async_callback(fleet.end)
+        await fleet.start(workers)
         yield fleet

@@ -34,6 +34,9 @@ class ObjectStore(ThreadingHTTPServer):
     def resume(self) -> None:
         self._working.set()
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Says nothing of callers who did not wait for their answer."""
+
     def wait(self) -> None:
         if not self._working.is_set():
             self.waiting += 1
