@@ -41,13 +41,16 @@ class Cell:
 
 def covering() -> Iterator[Cell]:
     """Every pair of values, in 24 cells instead of 96: each weather for each time, and when results come and how many
-    workers there are turn in different steps, so that they meet each other and both of them everything else.
+    workers there are turn in different steps, so that they meet each other and both of them everything else. Two more
+    for the exception, which takes three values to occur.
     """
     for n, weather in enumerate(CONDITIONS):
         for step, seconds in enumerate(SECONDS):
             results = RESULTS[(n + step) % 2]
             workers = WORKERS[(n + (step + 1) // 2) % 2]
             yield Cell(weather, seconds, results, workers)
+    yield Cell("cut_for_one", 14, "during", 3)
+    yield Cell("cut_for_one", 60, "after", 3)
 
 
 def quick() -> Iterator[Cell]:
