@@ -21,6 +21,9 @@ class Scale:
     passages: int
     viewed_jobs: int
     configuration_files: int
+    outage_seconds: float
+    outage_jobs: int
+    outage_pace: float
 
 
 FULL = Scale(
@@ -38,6 +41,9 @@ FULL = Scale(
     passages=100_000,
     viewed_jobs=10_000,
     configuration_files=10_000,
+    outage_seconds=14.0,
+    outage_jobs=40,
+    outage_pace=1.0,
 )
 
 QUICK = Scale(
@@ -55,6 +61,9 @@ QUICK = Scale(
     passages=10_000,
     viewed_jobs=2_000,
     configuration_files=500,
+    outage_seconds=5.0,
+    outage_jobs=20,
+    outage_pace=1.0,
 )
 
 # Every benchmark starts and ends; its figures mean nothing.
@@ -73,4 +82,7 @@ SMOKE = Scale(
     passages=2_000,
     viewed_jobs=200,
     configuration_files=20,
+    outage_seconds=0.5,
+    outage_jobs=4,
+    outage_pace=0.2,
 )

@@ -19,7 +19,9 @@ class Proxy:
         self._open = asyncio.Event()
         self._open.set()
         self._trigger: tuple[bytes, bool] | None = None
+        self._refusing = False
         self.delay_seconds = 0.0
+        self.answer_delay_seconds = 0.0
         self.cuts = 0
 
     async def __aenter__(self) -> "Proxy":
@@ -41,6 +43,11 @@ class Proxy:
             writer.transport.abort()
         self._writers.clear()
 
+    def refuse(self) -> None:
+        """Reset every connection there is, and each new one as soon as it is opened."""
+        self._refusing = True
+        self.cut()
+
     def cut_at(self, text: bytes, *, delivered: bool) -> None:
         """Cut once, when a client sends `text`: before it reaches the server, or after it was obeyed."""
         self._trigger = (text, delivered)
@@ -51,7 +58,8 @@ class Proxy:
 
     def restore(self) -> None:
         """Let traffic pass again at once, what was kept back included."""
-        self.delay_seconds = 0.0
+        self.delay_seconds = self.answer_delay_seconds = 0.0
+        self._refusing = False
         self._open.set()
 
     def rewrite(self, data: bytes) -> bytes:
@@ -59,10 +67,17 @@ class Proxy:
         return data
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refusing:
+            writer.transport.abort()
+            return
         self._writers.add(writer)
         with contextlib.suppress(ConnectionError, OSError):
             await self._open.wait()
-            server_reader, server_writer = await self._upstream.open()
+            try:
+                server_reader, server_writer = await self._upstream.open()
+            except OSError:
+                writer.transport.abort()
+                raise
             self._writers.add(server_writer)
             answered = asyncio.Event()
             await asyncio.gather(
@@ -96,6 +111,8 @@ class Proxy:
         with contextlib.closing(writer):
             while data := await reader.read(CHUNK):
                 answered.set()
+                if self.answer_delay_seconds:
+                    await asyncio.sleep(self.answer_delay_seconds)
                 await self._pause()
                 writer.write(self.rewrite(data))
 

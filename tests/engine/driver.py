@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from tests.engine.model_records import Document, Handle, Scope
 from tests.engine.model_rules import PHASE, PIPELINE
 from tests.engine.observed import JOBS, Observer
 
+LEASE = timedelta(seconds=10)
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAILY_LIMIT = Decimal("0.010")
 UNATTENDED = ("I19", "I20")  # promises of workers that sweep and claim by themselves; here nobody does
@@ -136,16 +137,18 @@ class Driver(RuleBasedStateMachine):
             assert scope in allowed, f"job {job} is parked under {scope}, which does not cover it"
             self.model.jobs[job].state, self.model.jobs[job].hold = "held", scope
 
-    def settle_all(self, handles: list[Handle], cost: Decimal) -> None:
+    def settle_all(self, handles: list[Handle]) -> None:
+        """Each with what the provider charged for it."""
+        costs = {handle: self.model.charged(handle) for handle in handles}
         items = [
             {"job_id": job, "token": token, "cost_usd": float(cost), "metadata": {f"by-{job}-{token}": 1}}
-            for job, token in handles
+            for (job, token), cost in costs.items()
         ]
         rows = self.rows("select * from holdfast.settle(%s)", json.dumps(items))
         answers = {(row["job_id"], row["token"]): row["result"] for row in rows}
         expected = {
             (job, token): self.model.settle((job, token), cost, {f"by-{job}-{token}": 1})
-            for job, token in dict.fromkeys(handles)
+            for (job, token), cost in costs.items()
         }
         assert answers == expected
 
@@ -155,9 +158,9 @@ class Driver(RuleBasedStateMachine):
         category: str,
         *,
         retry_after: int | None = None,
-        cost: Decimal = Decimal(0),
         needs: Decimal | None = None,
     ) -> None:
+        cost = self.model.charged(handle)
         item = {
             "job_id": handle[0],
             "token": handle[1],
@@ -170,6 +173,46 @@ class Driver(RuleBasedStateMachine):
         answer = self.row("select * from holdfast.fail(%s)", json.dumps([item]))
         expected = self.model.fail(handle, category, retry_after=retry_after, cost=cost, needs=needs)
         assert (answer["result"], answer["state"]) == (expected, self.model.jobs[handle[0]].state)
+
+    def give_back_all(self, handles: list[Handle], *, names_cost: bool) -> None:
+        costs = {handle: self.model.charged(handle) if names_cost else None for handle in handles}
+        items = [
+            {"job_id": job, "token": token} | ({} if cost is None else {"cost_usd": float(cost)})
+            for (job, token), cost in costs.items()
+        ]
+        given = [r["give_back"] for r in self.rows("select * from holdfast.give_back(%s)", json.dumps(items))]
+        expected = [handle[0] for handle, cost in sorted(costs.items()) if self.model.give_back(handle, cost=cost)]
+        assert sorted(given) == expected
+
+    def ask_provider(self, handle: Handle, within: timedelta) -> None:
+        """End an attempt that handed its work over; who answers names the handle."""
+        job, token = handle
+        cost = self.model.charged(handle)
+        item = {"job_id": job, "token": token, "provider": "oracle", "reference": f"{job}-{token}"}
+        item |= {"within_seconds": within.total_seconds(), "cost_usd": float(cost)}
+        answer = self.row("select * from holdfast.await_answers(%s)", json.dumps([item]))
+        assert answer["result"] == self.model.await_answer(handle, within, cost=cost)
+
+    def beat(self, worker: str, handles: dict[Handle, float | None]) -> None:
+        """A heartbeat that names these; what goes on under another token is known from now on."""
+        items = [{"job_id": job, "token": token, "progress": progress} for (job, token), progress in handles.items()]
+        answer = self.row("select * from holdfast.heartbeat(%s, %s)", worker, json.dumps(items))
+        alive, stale, renewed = self.model.heartbeat(worker, handles, LEASE)
+        assert answer["alive"] == alive
+        assert {(item["job_id"], item["token"]) for item in answer["stale"]} == stale
+        told = {(item["job_id"], item["token"]): (item["job_id"], item["new_token"]) for item in answer["renewed"]}
+        assert told == renewed
+        self.handles += [handle for handle in renewed.values() if handle not in self.handles]
+
+    def in_hand(self, worker: str) -> list[Handle]:
+        """What it works on as far as it knows: it is not told that it was declared lost."""
+        return [handle for handle in self.handles if self._worker_of(handle) == worker]
+
+    def _worker_of(self, handle: Handle) -> str | None:
+        if job := self.model.live(handle):
+            return job.worker
+        attempt = self.model.attempts[handle]
+        return attempt.worker if attempt.outcome == "lost" and not attempt.resumed_as else None
 
     def reserve_amount(self, handle: Handle, amount: Decimal) -> bool | None:
         """Whether it was granted; None when the handle has no right to ask."""

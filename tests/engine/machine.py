@@ -1,19 +1,20 @@
 """The state machine's rules: every verb in any order, by workers alive, dead and returned, against the model."""
 
 import json
+import random
+from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import psycopg
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from tests.engine.driver import DAILY_LIMIT, Driver, pick
+from tests.engine.driver import DAILY_LIMIT, LEASE, Driver, pick
 from tests.engine.model_records import Scope, Worker
 from tests.engine.model_rules import CATEGORIES, PHASE, PHASES, PIPELINE
 from tests.engine.observed import HOLDS
-
-LEASE = timedelta(seconds=10)
 
 EMPTY_TABLES = """
 truncate holdfast.document, holdfast.pipeline_job, holdfast.pipeline_phase, holdfast.audit_log, holdfast.hold,
@@ -59,7 +60,16 @@ class QueueMachine(Driver):
         self.observer.check(self.model)
 
     def teardown(self) -> None:
+        self.settle_the_bill()
         self.ask_the_doctor()
+
+    def settle_the_bill(self) -> None:
+        """Whoever has called the provider says at last what that cost: then the ledger equals the bill."""
+        for handle in self.model.bill:
+            self.settle_all([handle])
+        self.observer.check(self.model)
+        ledger = self.row("select coalesce(sum(cost_usd), 0) as usd from holdfast.pipeline_phase")["usd"]
+        assert ledger == sum(self.model.bill.values(), start=Decimal(0))
 
     # -- rules: work --------------------------------------------------------------------------------------------------
 
@@ -99,30 +109,39 @@ class QueueMachine(Driver):
         for _ in range(jobs):
             self.submit_item(organisation)
         self.claim(0, "extract", 4)
-        self.settle_all([handle for handle in self.handles[-4:] if self.model.live(handle)], Decimal(0))
+        self.settle_all([handle for handle in self.handles[-4:] if self.model.live(handle)])
         self.claim(0, "enrich", 4)
         if amount is not None and self.handles:
-            self.reserve_amount(self.handle(1), amount)
+            self.call_the_provider(1, amount, amount)
 
     @precondition(lambda self: self.handles)
-    @rule(n=which, cost=amounts)
-    def settle(self, n: int, cost: Decimal) -> None:
-        self.settle_all([self.handle(n)], cost)
+    @rule(n=which, amount=amounts, price=amounts)
+    def call_the_provider(self, n: int, amount: Decimal, price: Decimal) -> None:
+        """No call without money set aside for it. The bill may differ from that."""
+        handle = self.handle(n)
+        job = self.model.live(handle)
+        if self.reserve_amount(handle, amount) and amount and job and PHASE[job.phase].budget:
+            self.model.charge(handle, price)
+
+    @precondition(lambda self: self.handles)
+    @rule(n=which)
+    def settle(self, n: int) -> None:
+        self.settle_all([self.handle(n)])
 
     @precondition(lambda self: self.handles)
     @rule(chosen=st.lists(which, min_size=2, max_size=5))
     def settle_a_group(self, chosen: list[int]) -> None:
-        self.settle_all([self.handle(n) for n in chosen], Decimal(0))
+        by_job = {handle[0]: handle for handle in (self.handle(n) for n in chosen)}
+        self.settle_all(list(by_job.values()))
 
     @precondition(lambda self: self.handles)
     @rule(
         n=which,
         category=st.sampled_from(CATEGORIES),
         retry_after=st.sampled_from([None, 30, 200_000]),
-        cost=amounts,
     )
-    def fail(self, n: int, category: str, retry_after: int | None, cost: Decimal) -> None:
-        self.fail_one(self.handle(n), category, retry_after=retry_after, cost=cost)
+    def fail(self, n: int, category: str, retry_after: int | None) -> None:
+        self.fail_one(self.handle(n), category, retry_after=retry_after)
 
     @precondition(lambda self: self.handles)
     @rule(n=which, category=st.sampled_from(["unknown", "json_parse", "timeout"]), times=st.integers(2, 5))
@@ -137,21 +156,15 @@ class QueueMachine(Driver):
                 return
 
     @precondition(lambda self: self.handles)
-    @rule(chosen=st.lists(which, min_size=1, max_size=3))
-    def give_back(self, chosen: list[int]) -> None:
-        handles = [self.handle(n) for n in chosen]
-        items = [{"job_id": job, "token": token} for job, token in handles]
-        given = [r["give_back"] for r in self.rows("select * from holdfast.give_back(%s)", json.dumps(items))]
-        assert sorted(given) == sorted(job for job, token in sorted(handles) if self.model.give_back((job, token)))
+    @rule(chosen=st.lists(which, min_size=1, max_size=3), names_cost=st.booleans())
+    def give_back(self, chosen: list[int], names_cost: bool) -> None:
+        by_job = {handle[0]: handle for handle in (self.handle(n) for n in chosen)}
+        self.give_back_all(list(by_job.values()), names_cost=names_cost)
 
     @precondition(lambda self: self.handles)
-    @rule(n=which, seconds=st.sampled_from([60, 3600]), cost=amounts)
-    def await_an_answer(self, n: int, seconds: int, cost: Decimal) -> None:
-        job, token = self.handle(n)
-        item = {"job_id": job, "token": token, "provider": "oracle", "reference": f"{job}-{token}"}
-        item |= {"within_seconds": seconds, "cost_usd": float(cost)}
-        answer = self.row("select * from holdfast.await_answers(%s)", json.dumps([item]))
-        assert answer["result"] == self.model.await_answer((job, token), timedelta(seconds=seconds), cost=cost)
+    @rule(n=which, seconds=st.sampled_from([60, 3600]))
+    def await_an_answer(self, n: int, seconds: int) -> None:
+        self.ask_provider(self.handle(n), timedelta(seconds=seconds))
 
     @precondition(lambda self: self.handles)
     @rule(n=which, outcome=st.sampled_from(["completed", "failed"]))
@@ -168,13 +181,7 @@ class QueueMachine(Driver):
     @precondition(lambda self: self.handles)
     @rule(n=which, chosen=st.lists(which, max_size=3), progress=st.sampled_from([None, 0.25, 0.5]))
     def heartbeat(self, n: int, chosen: list[int], progress: float | None) -> None:
-        worker = self.worker(n)
-        handles = dict.fromkeys((self.handle(m) for m in chosen), progress)
-        items = [{"job_id": job, "token": token, "progress": progress} for job, token in handles]
-        answer = self.row("select * from holdfast.heartbeat(%s, %s)", worker, json.dumps(items))
-        alive, stale = self.model.heartbeat(worker, handles)
-        assert answer["alive"] == alive
-        assert {(item["job_id"], item["token"]) for item in answer["stale"]} == stale
+        self.beat(self.worker(n), dict.fromkeys((self.handle(m) for m in chosen), progress))
 
     # -- rules: money -------------------------------------------------------------------------------------------------
 
@@ -197,6 +204,8 @@ class QueueMachine(Driver):
         if self.model.live(handle) is None:
             self.refused("select holdfast.settle_budget(%s, %s, %s)", *handle, spent)
             return
+        if self.model.charged(handle):
+            return  # who has called the provider says so with the ending
         self.sql("select holdfast.settle_budget(%s, %s, %s)", *handle, spent)
         self.model.money.settle(handle, spent, now=self.model.now)
 
@@ -216,7 +225,7 @@ class QueueMachine(Driver):
             return
         for worker in self.model.workers.keys() - self.silent:
             self.sql("select holdfast.heartbeat(%s)", worker)
-            self.model.renew(worker)
+            self.model.renew(worker, LEASE)
 
     @precondition(lambda self: any(job.worker for job in self.model.jobs.values()))
     @rule(n=which, times=st.integers(1, 3))
@@ -226,8 +235,8 @@ class QueueMachine(Driver):
         for _ in range(times):
             if job.worker:
                 self.silent.add(job.worker)
-            self.time_passes(11, silently=False)
-            self.sweep()
+            self.a_quiet_while()
+            self.sweep(0)
             self.a_worker_starts()
             self.claim(0, job.phase, 4)
 
@@ -235,19 +244,82 @@ class QueueMachine(Driver):
     def a_worker_stops(self, n: int) -> None:
         worker = self.worker(n)
         self.sql("select holdfast.stop_worker(%s)", worker)
-        self.model.workers[worker].gone = True
+        self.model.workers[worker].stopped = True
         self.a_worker_starts()
 
     def a_worker_starts(self) -> None:
         worker = f"worker-{len(self.model.workers)}"
         self.sql("select holdfast.register_worker(%s, 'host', 1)", worker)
-        self.model.workers[worker] = Worker(self.model.now)
+        self.model.workers[worker] = Worker(self.model.now, self.model.now)
+
+    @rule(n=st.none() | which)
+    def sweep(self, n: int | None) -> None:
+        """By a worker, whose word about others counts only if it has been in touch itself; or by whoever knows."""
+        self.sweep_by(None if n is None else self.worker(n))
+
+    def sweep_by(self, worker: str | None) -> None:
+        answer = self.row("select * from holdfast.sweep(%s, %s)", LEASE.total_seconds(), worker)
+        lost, late = self.model.sweep(LEASE, worker)
+        assert (set(answer["lost_jobs"]), set(answer["timed_out_jobs"])) == (lost, late)
+
+    # -- rules: weather -----------------------------------------------------------------------------------------------
 
     @rule()
-    def sweep(self) -> None:
-        answer = self.row("select * from holdfast.sweep(%s)", LEASE.total_seconds())
-        lost, late = self.model.sweep(LEASE)
-        assert (set(answer["lost_jobs"]), set(answer["timed_out_jobs"])) == (lost, late)
+    def a_quiet_while(self) -> None:
+        """Longer than a lease, in which whoever lives is heard as often as it should be."""
+        for _ in range(3):
+            self.time_passes(4, silently=False)
+
+    @rule(n=which, phase=phases, seconds=st.sampled_from([1, 14, 60]), order=st.randoms(use_true_random=False))
+    def the_database_is_away(self, n: int, phase: str, seconds: int, order: random.Random) -> None:
+        """It goes in the middle of a claim, whose answer nobody gets, and for everybody; who is back first sweeps."""
+        known = len(self.handles)
+        self.claim(n, phase, 2)
+        del self.handles[known:]
+        self.time_passes(seconds, silently=True)
+        workers = sorted(self.model.workers.keys() - self.silent)
+        order.shuffle(workers)
+        for worker in workers:
+            held = dict.fromkeys(self.in_hand(worker))
+            self.beat(worker, held)
+            self.sweep_by(worker)
+            # The answer was cut off as well: it names again what it has, by the names it knows.
+            self.beat(worker, held)
+
+    @precondition(lambda self: any(attempt.outcome == "lost" for attempt in self.model.attempts.values()))
+    @rule(n=which, ending=st.sampled_from(["settle", "fail", "give_back", "await"]))
+    def an_ending_comes_late(self, n: int, ending: str) -> None:
+        """From a worker that was declared lost and has gone on."""
+        lost = [handle for handle in self.handles if self.model.ended_as(handle) == "lost"]
+        if not lost:
+            return
+        handle = pick(lost, n)
+        match ending:
+            case "settle":
+                self.settle_all([handle])
+            case "fail":
+                self.fail_one(handle, "unknown")
+            case "give_back":
+                self.give_back_all([handle], names_cost=True)
+            case "await":
+                self.ask_provider(handle, timedelta(hours=1))
+
+    @precondition(lambda self: self.handles)
+    @rule(n=which, verb=st.sampled_from(["claim", "settle", "give_back", "heartbeat", "sweep"]))
+    def the_database_is_read_only(self, n: int, verb: str) -> None:
+        """Nothing changes, and whoever wanted to write is told why."""
+        worker, (job, token) = self.worker(n), self.handle(n)
+        item = json.dumps([{"job_id": job, "token": token}])
+        lanes = json.dumps([{"pipeline": PIPELINE, "phase": phase.name, "limit": 4} for phase in PHASES])
+        arguments = {"claim": (worker, lanes), "heartbeat": (worker, item), "sweep": (10, worker)}.get(verb, (item,))
+        marks = ", ".join(["%s"] * len(arguments))
+        # What finds nothing to do is not refused; a claim of whoever is gone is, for another reason.
+        allowed = (psycopg.errors.lookup("25006"), *([psycopg.Error] if self.model.workers[worker].gone else []))
+        with suppress(*allowed), self.connection.transaction():
+            self.sql("set transaction read only")
+            self.sql(f"select holdfast.{verb}({marks})", *arguments)
+
+    # -- rules: time limits -------------------------------------------------------------------------------------------
 
     @rule()
     def check_timeouts(self) -> None:

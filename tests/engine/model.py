@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from tests.engine.model_answers import Answers
-from tests.engine.model_records import FINAL, ZERO, Document, Handle, Job, Scope, Worker
+from tests.engine.model_history import History
+from tests.engine.model_records import FINAL, ZERO, Attempt, Document, Handle, Job, Scope, Worker
 from tests.engine.model_rules import (
     CRASH_CAP,
     LONGEST_PAUSE,
@@ -21,18 +22,15 @@ from tests.engine.model_rules import (
 from tests.engine.model_scarcity import BUDGET, Holds, Money, next_day, scope_of
 
 
-class Model:
+class Model(History):
     """Every job, document, worker, hold and cent, as they should be."""
 
     def __init__(self, now: datetime, daily_limit: Decimal) -> None:
-        self.now = now
-        self.jobs: dict[int, Job] = {}
+        self.holds = Holds()
+        super().__init__(now, Money(daily_limit, self.holds))
         self.documents: dict[int, Document] = {}
         self.keys: dict[tuple[str, str], int] = {}
         self.workers: dict[str, Worker] = {}
-        self.attempts: dict[Handle, str] = {}
-        self.holds = Holds()
-        self.money = Money(daily_limit, self.holds)
         self.answers = Answers()
 
     # -- submission ---------------------------------------------------------------------------------------------------
@@ -67,9 +65,6 @@ class Model:
             ),
             None,
         )
-
-    def jobs_of(self, document: int) -> list[Job]:
-        return [job for job in self.jobs.values() if job.document == document]
 
     def add_job(self, job: int, document: int, *, priority: int = 0) -> None:
         """A job of a known document begins; it waits out the document's cool-down."""
@@ -139,16 +134,13 @@ class Model:
 
     # -- endings ------------------------------------------------------------------------------------------------------
 
-    def live(self, handle: Handle) -> Job | None:
-        """The job, if this handle still has the right to end its attempt."""
-        job = self.jobs[handle[0]]
-        return job if job.state == "working" and job.token == handle[1] else None
-
     def settle(self, handle: Handle, cost: Decimal = ZERO, metadata: Mapping[str, int] | None = None) -> str:
         """A phase succeeded."""
         job = self.live(handle)
+        if job is None and (later := self.late(handle, cost)):
+            return self.settle(later, cost, metadata)
         if job is None:
-            return "already" if self.attempts.get(handle) == "completed" else "stale"
+            return "already" if self.ended_as(handle) == "completed" else "stale"
         phase, following = PHASE[job.phase], after(job.phase)
         self._end(job, "completed", cost)
         document = self.documents[job.document]
@@ -172,38 +164,44 @@ class Model:
     ) -> str:
         """A phase failed, and its worker says why."""
         job = self.live(handle)
+        if job is None and (later := self.late(handle, cost)):
+            return self.fail(later, category, retry_after=retry_after, cost=cost, needs=needs)
         if job is None:
-            ended_so = self.attempts.get(handle) in ("failed", "timeout", "released")
+            ended_so = self.ended_as(handle) in ("failed", "timeout", "released")
             return "already" if ended_so else "stale"
         outcome = "timeout" if category == "timeout" else "failed"
         self._fail(job, outcome, category, billed=cost, retry_after=retry_after, needs=needs)
         return "failed"
 
-    def give_back(self, handle: Handle, *, billed: Decimal | None = ZERO) -> bool:
-        """An attempt ends uncharged, its job waits again."""
+    def give_back(self, handle: Handle, *, cost: Decimal | None = None) -> bool:
+        """An attempt ends uncharged, its job waits again. Where no cost is named, all that was set aside is spent."""
+        handle = self.last(handle)
         job = self.live(handle)
         if job is None:
+            self.learn(handle, cost)
             return False
-        self._end(job, "released", ZERO)
+        self._end(job, "released", cost or ZERO, known=False if cost is None and self.money.has_open(handle) else None)
         job.leave_worker("queued")
         job.status = PHASE[job.phase].queued
-        self.money.settle(handle, billed, now=self.now)
+        self.money.settle(handle, cost, now=self.now)
         return True
 
-    def await_answer(self, handle: Handle, within: timedelta, *, cost: Decimal) -> str:
+    def await_answer(self, handle: Handle, within: timedelta, *, cost: Decimal, reference: Handle | None = None) -> str:
         """An attempt hands its work over, uncharged but paid, and its job waits for the answer."""
-        job = self.live(handle)
+        job, reference = self.live(handle), reference or handle
+        if job is None and (later := self.late(handle, cost)):
+            return self.await_answer(later, within, cost=cost, reference=reference)
         if job is None:
-            return "already" if handle in self.answers.asked else "stale"
+            return "already" if handle in self.answers.askers else "stale"
         self._end(job, "released", cost)
         job.leave_worker("held")
         job.status = PHASE[job.phase].queued
         self.money.settle(handle, cost, now=self.now)
-        return self.answers.ask(job, self.now + within)
+        return self.answers.ask(reference, job, self.now + within)
 
-    def _end(self, job: Job, outcome: str, cost: Decimal) -> None:
+    def _end(self, job: Job, outcome: str, cost: Decimal, *, known: bool | None = None) -> None:
         assert job.handle not in self.attempts, "one attempt per token"
-        self.attempts[job.handle] = outcome
+        self.attempts[job.handle] = Attempt(outcome, job.run, job.phase, job.worker, job.started_at, cost, known)
         job.cost += cost
 
     def _fail(
@@ -227,7 +225,8 @@ class Model:
             outcome = "released"
         elif outcome == "timeout" and state == "deadletter":
             outcome = "failed"
-        self._end(job, outcome, billed or ZERO)
+        unknown = billed is None and bool(phase.provider or phase.budget)
+        self._end(job, outcome, billed or ZERO, known=False if unknown else None)
         job.leave_worker(state)
         job.hold = scope if state == "held" else None
         job.status = phase.queued if state in ("held", "queued") else job.status
@@ -286,48 +285,80 @@ class Model:
 
     # -- time and death -----------------------------------------------------------------------------------------------
 
-    def check_timeouts(self) -> set[int]:
-        """Attempts past their limit end. What they spent nobody knows."""
+    def check_timeouts(self, lease: timedelta | None = None) -> set[int]:
+        """Attempts past their limit end. What they spent nobody knows.
+
+        With a lease: those of a worker that may just not have been able to say what it has are left to it.
+        """
         late = [
-            job for job in self.jobs.values() if job.started_at and job.started_at + PHASE[job.phase].limit < self.now
+            job
+            for job in self.jobs.values()
+            if job.started_at
+            and job.started_at + PHASE[job.phase].limit < self.now
+            and (lease is None or self._could_have_spoken(job, lease))
         ]
         for job in late:
             self._fail(job, "timeout", "timeout")
         return {job.id for job in late}
 
-    def sweep(self, lease: timedelta) -> tuple[set[int], set[int]]:
+    def _could_have_spoken(self, job: Job, lease: timedelta) -> bool:
+        worker = self.workers[job.worker or ""]
+        in_touch = worker.in_touch_since + PHASE[job.phase].limit <= self.now and worker.seen_at >= self.now - lease / 2
+        return worker.stopped or (in_touch and not worker.lost)
+
+    def sweep(self, lease: timedelta, by: str | None = None) -> tuple[set[int], set[int]]:
         """Jobs of workers that fell silent or stopped go back, and only those. Then what is late ends."""
-        for worker in self.workers.values():
-            worker.gone = worker.gone or worker.seen_at < self.now - lease
+        if by is None or self._may_judge(by, lease):
+            for worker in self.workers.values():
+                worker.lost = worker.lost or (not worker.stopped and worker.seen_at < self.now - lease)
         lost = [job for job in self.jobs.values() if job.worker and self.workers[job.worker].gone]
         for job in lost:
             self._fail(job, "lost", "worker_lost")
-        return {job.id for job in lost}, self.check_timeouts()
+        return {job.id for job in lost}, self.check_timeouts(lease if by else None)
 
-    def renew(self, worker: str) -> None:
-        """A worker that counts as alive was heard."""
-        if not self.workers[worker].gone:
-            self.workers[worker].seen_at = self.now
+    def _may_judge(self, worker: str, lease: timedelta) -> bool:
+        """Only who has been in touch for a whole lease can tell that others have not."""
+        own = self.workers[worker]
+        return not own.gone and own.in_touch_since <= self.now - lease and own.seen_at >= self.now - lease / 2
 
-    def heartbeat(self, worker: str, handles: Mapping[Handle, float | None]) -> tuple[bool, set[Handle]]:
+    def renew(self, worker: str, lease: timedelta) -> None:
+        """A worker was heard; one that was declared lost is back."""
+        known = self.workers[worker]
+        if known.stopped:
+            return
+        if known.lost or known.seen_at < self.now - lease / 2:
+            known.in_touch_since = self.now
+        known.seen_at, known.lost = self.now, False
+
+    def heartbeat(
+        self, worker: str, handles: Mapping[Handle, float | None], lease: timedelta
+    ) -> tuple[bool, set[Handle], dict[Handle, Handle]]:
         """Renew a worker that names what it works on; an older claim it does not name never reached it and goes back.
 
-        Answers whether it is alive and which handles are no longer good.
+        Answers whether it is alive, which handles are no longer good, and which go on under another.
         """
         known = self.workers[worker]
+        named = {self.last(handle) for handle in handles}
         unknown = [
             job.handle
             for job in self.jobs.values()
-            if job.worker == worker and job.started_at and job.started_at < known.seen_at and job.handle not in handles
+            if job.worker == worker and job.started_at and job.started_at < known.seen_at and job.handle not in named
         ]
-        for handle in unknown if not known.gone else ():
+        for handle in unknown if not known.stopped else ():
             self.give_back(handle)
-        self.renew(worker)
+        self.renew(worker, lease)
+        if not known.stopped:
+            for handle in handles:
+                self.resume(handle, worker)
         for handle, progress in handles.items():
             job = self.live(handle)
             if job and progress is not None and progress != job.progress:
                 job.progress, job.progress_at = progress, self.now
-        return not known.gone, {handle for handle in handles if known.gone or not self.live(handle)}
+        going_on = {
+            handle: self.last(handle) for handle in handles if not known.stopped and self.live(self.last(handle))
+        }
+        renewed = {handle: last for handle, last in going_on.items() if last != handle}
+        return not known.stopped, handles.keys() - going_on.keys(), renewed
 
     # -- operators ----------------------------------------------------------------------------------------------------
 
@@ -337,7 +368,8 @@ class Model:
             return f"is_{job.state}"
         if job.state == "working":
             handle = job.handle
-            self._end(job, "cancelled", ZERO)
+            paid = PHASE[job.phase].provider or PHASE[job.phase].budget
+            self._end(job, "cancelled", ZERO, known=False if paid else None)
             self.money.settle(handle, None, now=self.now)
         job.leave_worker("cancelled")
         return "cancelled"
@@ -366,6 +398,8 @@ class Model:
         return "queued"
 
     def _refusal(self, job: Job) -> str | None:
+        if job.state == "done":
+            return "already_completed"
         if job.state not in ("failed", "held", "deadletter", "cancelled"):
             return f"is_{job.state}"
         others = [other for other in self.jobs_of(job.document) if other is not job]
@@ -381,7 +415,7 @@ class Model:
         """Take back what works without progress; what it spent nobody knows."""
         stuck = [j for j in self.jobs.values() if j.progress_at and j.progress_at < self.now - stuck_for]
         for job in stuck:
-            self.give_back(job.handle, billed=None)
+            self.give_back(job.handle)
         return {job.id for job in stuck}
 
     def waiting_for(self, scope: Scope) -> int:

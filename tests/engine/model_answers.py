@@ -1,4 +1,4 @@
-"""The model of answers that come later. A reference is the handle of the attempt that asks."""
+"""The model of answers that come later. A reference is the handle by which the asking worker knew its attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +10,7 @@ KEPT_UNASKED, KEPT_ASKED = timedelta(days=1), timedelta(days=30)
 
 @dataclass(slots=True)
 class Ask:
+    token: int
     run: int
     phase: str
     deadline: datetime
@@ -21,6 +22,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.asked: dict[Handle, Ask] = {}
+        self.askers: set[Handle] = set()
         self.early: dict[Handle, datetime] = {}
 
     def remembered(self, reference: Handle, now: datetime) -> bool:
@@ -29,10 +31,11 @@ class Answers:
             return ask.deadline > now - KEPT_ASKED
         return self.early.get(reference, now) > now - KEPT_UNASKED
 
-    def ask(self, job: Job, deadline: datetime) -> str:
+    def ask(self, reference: Handle, job: Job, deadline: datetime) -> str:
         """A job that was just handed over waits, unless the answer is there."""
-        answered = self.early.pop(job.handle, None) is not None
-        self.asked[job.handle] = Ask(job.run, job.phase, deadline, answered)
+        answered = self.early.pop(reference, None) is not None
+        self.asked[reference] = Ask(job.token, job.run, job.phase, deadline, answered)
+        self.askers.add(job.handle)
         job.state, job.ready_at = ("queued", None) if answered else ("held", deadline)
         return "answered" if answered else "awaits"
 
@@ -44,9 +47,9 @@ class Answers:
         if ask is None:
             self.early[reference] = now
             return "unknown"
-        newest = max(token for job_id, token in self.asked if job_id == job.id)
+        newest = max(other.token for (job_id, _), other in self.asked.items() if job_id == job.id)
         gone = (job.run, job.phase) != (ask.run, ask.phase) or job.state in ("done", "cancelled")
-        if gone or reference[1] < newest:
+        if gone or ask.token < newest:
             return "late"
         ask.answered = True
         if job.state == "held" and job.hold is None and job.ready_at == ask.deadline:

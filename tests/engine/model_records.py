@@ -71,9 +71,35 @@ class Document:
 
 
 @dataclass(slots=True)
+class Attempt:
+    """One that has ended. `known` says whether anyone could tell what it cost; None where nobody asks."""
+
+    outcome: str
+    run: int
+    phase: str
+    worker: str | None
+    started_at: datetime | None
+    cost: Decimal = ZERO
+    known: bool | None = None
+    resumed_as: int | None = None
+
+    @property
+    def may_become_known(self) -> bool:
+        return self.known is not True and (self.outcome == "lost" or self.known is False)
+
+
+@dataclass(slots=True)
 class Worker:
+    """`in_touch_since` is when it was heard after its last gap of half a lease."""
+
     seen_at: datetime
-    gone: bool = False
+    in_touch_since: datetime
+    lost: bool = False
+    stopped: bool = False
+
+    @property
+    def gone(self) -> bool:
+        return self.lost or self.stopped
 
 
 @dataclass(slots=True)

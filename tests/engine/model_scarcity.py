@@ -92,6 +92,25 @@ class Money:
         if spent < reserved and entry.day == midnight(now):
             self.end_holds(now)
 
+    def reopen(self, handle: Handle, new: Handle) -> None:
+        """What was counted as spent because nobody knew is set aside again, under that handle."""
+        entry = self.entries.pop(handle, None)
+        if entry is None:
+            return
+        day = self.days[entry.day]
+        day.spent -= entry.spent
+        day.reserved += entry.spent
+        day.overrun -= entry.overrun
+        entry.reserved += entry.spent
+        entry.spent = entry.overrun = Decimal(0)
+        entry.open = True
+        self.entries[new] = entry
+
+    def has_open(self, handle: Handle) -> bool:
+        """Whether money is set aside under this handle."""
+        entry = self.entries.get(handle)
+        return entry is not None and entry.open and entry.reserved > 0
+
     def set_limit(self, limit: Decimal, *, now: datetime) -> None:
         """Change the daily limit; today's never falls below what is reserved and spent."""
         self.limit = limit

@@ -21,7 +21,11 @@ left join holdfast.hold h on h.id = j.hold_id
 DOCUMENTS = """
 select id, failure_state, failure_count, failures, cool_down_until, metadata from holdfast.document
 """
-ATTEMPTS = "select job_id, token, outcome from holdfast.pipeline_phase"
+ATTEMPTS = """
+select job_id, token, outcome, cost_usd, (error #>> '{details,cost_is_known}')::boolean as known,
+       (error #>> '{details,resumed_as}')::bigint as resumed_as
+from holdfast.pipeline_phase
+"""
 HOLDS = """
 select id, provider, organisation, pipeline, phase, budget, nullif(until, 'infinity') as until,
        released_at is not null as released
@@ -78,10 +82,10 @@ INVARIANTS = {
     "I11 a document's failures are the sum of its categories'": """
         select d.id from holdfast.document d
         where d.failure_count <> (select coalesce(sum(value::integer), 0) from jsonb_each_text(d.failures))""",
-    "I12 what will not be retried has no successor but by an operator": """
+    "I12 what will not be retried has no successor but by an operator, or because it was not lost at all": """
         select a.job_id, a.token from holdfast.pipeline_phase a
         join holdfast.attempt b on b.job_id = a.job_id and b.token = a.token + 1
-        where a.error ->> 'retryable' = 'false'
+        where a.error ->> 'retryable' = 'false' and (a.error -> 'details' ? 'resumed_as') is not true
           and not exists (select from holdfast.audit_log l where l.job_id = a.job_id
                           and l.action in ('retry', 'reset') and (l.before ->> 'token')::bigint = a.token)""",
     "I12 no retry before its time but by an operator": """
@@ -125,7 +129,7 @@ class Observer:
         return {
             "job": {row["id"]: _job(row) for row in self.rows(JOBS)},
             "document": {row.pop("id"): row for row in self.rows(DOCUMENTS)},
-            "attempt": {(row["job_id"], row["token"]): row["outcome"] for row in self.rows(ATTEMPTS)},
+            "attempt": {(row.pop("job_id"), row.pop("token")): tuple(row.values()) for row in self.rows(ATTEMPTS)},
             "hold": {_scope(row): (row["until"], row["released"]) for row in self.rows(HOLDS)},
             "day": {row.pop("day"): tuple(row.values()) for row in self.rows(DAYS)},
             "entry": {(row.pop("job_id"), row.pop("token")): tuple(row.values()) for row in self.rows(ENTRIES)},
@@ -163,7 +167,10 @@ def predicted(model: Model) -> Snapshot:
             }
             for d in model.documents.values()
         },
-        "attempt": dict(model.attempts),
+        "attempt": {
+            handle: (attempt.outcome, attempt.cost, attempt.known, attempt.resumed_as)
+            for handle, attempt in model.attempts.items()
+        },
         "hold": {scope: (hold.until, hold.released) for scope, hold in model.holds.items()},
         "day": {
             when.date(): (day.limit, day.reserved, day.spent, day.overrun, day.refusals)
