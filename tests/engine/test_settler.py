@@ -17,7 +17,7 @@ from tests.engine.working import jobs_of, pipeline_of, running, take_in, until, 
 PASSING = ["40001", "40P01", "25006", "25P03", "57P01", "57P05", "53100", "53200", "58030", "XX000", "ZZ999"]
 REFUSE_FIRST = """
 create sequence public.tries;
-create function public.refuse_first() returns trigger language plpgsql as $$
+create function public.refuse_first() returns trigger language plpgsql security definer as $$
 begin
     if nextval('public.tries') <= 2 then
         raise exception 'not now' using errcode = '{state}';

@@ -15,10 +15,18 @@ from holdfast.json_codec import TooDeep
 # What our SQL functions raise on purpose; their text is written for people.
 RAISED_BY_US: dict[str, type[HoldfastError]] = {"HF400": InvalidInput, "HF404": NotFound, "HF409": Conflict}
 
-UNAVAILABLE_CLASSES = ("08", "53", "58")  # connection lost; disk, memory or connections used up; its disk fails
+# Connection lost; rolled back for others; disk, memory or connections used up; its disk fails; a fault of its
+# own, such as a damaged page.
+UNAVAILABLE_CLASSES = ("08", "40", "53", "58", "XX")
 SHUT = {"57P01", "57P02", "57P03", "57P05"}  # shutting down, crashed, starting, idled out
-IN_THE_WAY = {"40001", "40P01", "55P03", "57014"}  # another transaction: conflict, deadlock, lock or statement time-out
-UNAVAILABLE = frozenset(SHUT | IN_THE_WAY)
+READ_ONLY = {"25006"}  # a standby, or a primary that was demoted or whose disk is full
+IN_THE_WAY = {
+    "25P03",
+    "25P04",
+    "55P03",
+    "57014",
+}  # a time-out: idle in a transaction, of a transaction, lock, statement
+UNAVAILABLE = frozenset(SHUT | READ_ONLY | IN_THE_WAY)
 UNUSABLE_CLASSES = ("28",)  # who we say we are
 VIOLATED_CLASS = "23"  # a constraint
 UNUSABLE = {

@@ -14,7 +14,8 @@ begin
     end if;
     select * into v_lost from pipeline_phase
     where job_id = p_job_id and token = p_token and outcome = 'lost'
-      and (run, phase, id) = (v_job.run, v_job.phase, v_job.retried_phase_id);
+      and (run, phase, id) = (v_job.run, v_job.phase, v_job.retried_phase_id)
+      and error -> 'details' -> 'cost_is_known' is distinct from 'true';   -- else it has told how it ended
     if not found or exists (select from document d where d.id = v_job.document_id and d.deleted_at is not null) then
         return null;
     end if;
@@ -62,9 +63,9 @@ begin
         where (j.state = 'working' and j.token = i.token) is not true
         order by i.job_id
     loop
-        v_token := coalesce(token_after(v_handle.job_id, v_handle.token),
-                            resume_attempt(v_handle.job_id, v_handle.token, p_worker));
-        if v_token is not null then
+        v_token := coalesce(token_after(v_handle.job_id, v_handle.token), v_handle.token);
+        v_token := coalesce(resume_attempt(v_handle.job_id, v_token, p_worker), v_token);
+        if exists (select from pipeline_job where id = v_handle.job_id and token = v_token and state = 'working') then
             v_renewed := v_renewed || jsonb_build_object('job_id', v_handle.job_id, 'token', v_handle.token, 'new_token', v_token);
         end if;
     end loop;
@@ -90,10 +91,14 @@ $$;
 create or replace function holdfast.late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
-    v_token bigint := coalesce(token_after(p_job_id, p_token), resume_attempt(p_job_id, p_token));
+    v_token bigint := coalesce(token_after(p_job_id, p_token), p_token);
+    v_resumed bigint := resume_attempt(p_job_id, v_token);
 begin
-    if v_token is null then
-        perform learn_cost(p_job_id, p_token, p_cost_usd);
+    if v_resumed is not null then
+        return v_resumed;
+    elsif v_token = p_token or exists (select from pipeline_phase where job_id = p_job_id and token = v_token and outcome = 'lost') then
+        perform learn_cost(p_job_id, v_token, p_cost_usd);
+        return null;
     end if;
     return v_token;
 end $$;

@@ -105,7 +105,9 @@ language sql set search_path = holdfast, pg_temp set enable_seqscan = off set ji
     from (
         select i, late_token((i ->> 'job_id')::bigint, (i ->> 'token')::bigint, coalesce((i ->> 'cost_usd')::numeric, 0)) as token
         from jsonb_array_elements(p_items) i
-        where (i ->> 'job_id')::bigint <> all (p_settled)
+        -- A job settled just now still has the token of the handle that did it.
+        where not exists (select from pipeline_job j where j.id = (i ->> 'job_id')::bigint and j.id = any (p_settled)
+                          and j.token = (i ->> 'token')::bigint)
         order by (i ->> 'job_id')::bigint
     ) t
     where t.token is not null
