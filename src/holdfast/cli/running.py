@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from holdfast.errors import HoldfastError, UsageError
+from holdfast.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from holdfast.app import App
@@ -47,8 +48,8 @@ def finish(work: Callable[[], Awaitable[Value]], *, as_json: bool = False) -> Va
     async def awaited() -> Value:
         return await work()
 
-    with reported(as_json=as_json):
-        return asyncio.run(awaited())
+    with reported(as_json=as_json), asyncio.Runner(loop_factory=EventLoop) as runner:
+        return runner.run(awaited())
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from holdfast.db.routes import Routes
 from holdfast.db.translation import translate
 from holdfast.dsn import parse_dsn
 from holdfast.errors import NoConnection
+from holdfast.event_loop import in_reserved_thread
 from holdfast.settings import Settings
 
 __all__ = ["COMMAND_SECONDS", "CONNECT_SECONDS", "Connection", "Database", "connect", "connect_directly"]
@@ -193,7 +194,7 @@ async def _routes(
         server = await stack.enter_async_context(joined(EmbeddedServer(settings.home)))
         embedded = Opener(
             lambda: parse_dsn(server.dsn),
-            lambda: asyncio.to_thread(server.ensure_running),
+            lambda: in_reserved_thread(server.ensure_running),
             connect_seconds,
             command_seconds,
         )

@@ -15,6 +15,7 @@ from holdfast.db.refusals import translate_connecting
 from holdfast.db.tls import tls_arguments
 from holdfast.dsn import Dsn
 from holdfast.errors import ConnectionsUsedUp, DatabaseUnusable, HoldfastError, NoConnection
+from holdfast.event_loop import reserved_threads
 
 OLDEST_SERVER = 15
 STATEMENTS_KEPT = 200
@@ -84,13 +85,14 @@ class Opener:
 
     async def _open(self) -> RawConnection:
         dsn = self.locate()
-        connection: RawConnection = await asyncpg.connect(
-            **_arguments(dsn),
-            timeout=dsn.connect_seconds or self.connect_seconds,
-            command_timeout=self.command_seconds,
-            statement_cache_size=0 if self.behind_pooler else STATEMENTS_KEPT,
-            max_cached_statement_lifetime=0,
-        )
+        with reserved_threads():
+            connection: RawConnection = await asyncpg.connect(
+                **_arguments(dsn),
+                timeout=dsn.connect_seconds or self.connect_seconds,
+                command_timeout=self.command_seconds,
+                statement_cache_size=0 if self.behind_pooler else STATEMENTS_KEPT,
+                max_cached_statement_lifetime=0,
+            )
         try:
             await _speak_json(connection)
         except BaseException:
