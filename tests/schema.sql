@@ -1042,6 +1042,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function judge_trial(p_trial holdfast.trial) returns holdfast.trial
 -- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric, p_job bigint, p_token bigint) returns void, with its owner's rights, callable by holdfast_worker
 -- function keep_dealings(p_phases jsonb, p_known jsonb) returns jsonb
+-- function keep_late_answer(p_item jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
 -- function knowledge_of(p_documents bigint[]) returns TABLE(chunks bigint, embeddings bigint, entities bigint, relations bigint), callable by holdfast_api, holdfast_readonly, holdfast_worker

@@ -302,7 +302,13 @@ class App:
         if concurrency is not None:
             pipelines = tuple(_with_concurrency(pipeline, concurrency) for pipeline in pipelines)
         slots = Slots.serving(pipelines, only_pipelines=only_pipelines, only_phases=tuple(only_phases))
-        return Worker(self.database, pipelines, slots=slots, pace=_pace(self.settings, grace_seconds))
+        return Worker(
+            self.database,
+            pipelines,
+            slots=slots,
+            pace=_pace(self.settings, grace_seconds),
+            journal=self.assembly.journal,
+        )
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from holdfast.db.connection import Database
 from holdfast.embed.phase import Embed
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.isolation import Limits
+from holdfast.engine.journal import Journal
 from holdfast.engine.pipeline import Pipeline
 from holdfast.errors import InvalidInput
 from holdfast.extract.page import PageWords
@@ -98,6 +99,11 @@ class Assembly:
     def store(self) -> ArtifactStore:
         """Where artifacts are."""
         return ArtifactStore(self._settings.artifacts_url)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """Where paid results are while the database is away."""
+        return Journal(self._settings.home / "journal")
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -201,7 +207,7 @@ class Assembly:
         model, writer = self.language_model, self._writer
         if model is None or writer is None:
             return ()
-        settings, answers = self._settings, Answers(self._database)
+        settings, answers = self._settings, Answers(self._database, self.journal)
         page = PageWords(self.store, self.children)
         enrich = Enrich(self.store, model, answers, page=page, estimate_usd=settings.stories_estimate_usd)
         return (
@@ -211,7 +217,7 @@ class Assembly:
 
     def _rooms(self) -> Rooms:
         settings, database, store = self._settings, self._database, self.store
-        answers = Answers(database)
+        answers = Answers(database, self.journal)
         limits = ExtractLimits(file_bytes=self._most_bytes, characters=settings.most_text_mb * _MEGABYTE)
         return Rooms(
             store=self._storing(),

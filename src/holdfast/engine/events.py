@@ -142,6 +142,21 @@ def ending_delayed(count: int, error: Exception) -> None:
     _say(logging.WARNING, "attempt.not_written_yet", endings=count, error=str(error), error_type=type(error).__name__)
 
 
+def journal_replayed(verb: str) -> None:
+    """A paid result that a dead worker had left on disk is recorded."""
+    _say(logging.WARNING, "journal.replayed", verb=verb)
+
+
+def journal_refused(path: str, error: Exception) -> None:
+    """The database refuses what a dead worker had left on disk; the file stays for someone to look at."""
+    _say(logging.ERROR, "journal.refused", path=path, error=str(error), error_type=type(error).__name__)
+
+
+def journal_not_kept(error: Exception) -> None:
+    """A paid result is in memory only while the database is away: the disk does not take it."""
+    _say(logging.ERROR, "journal.not_kept", error=str(error))
+
+
 def stale_claims(results: Mapping[Handle, str]) -> None:
     for (job_id, token), result in results.items():
         if result == "stale":

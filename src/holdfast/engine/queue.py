@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.answer import Answer
 from holdfast.engine.attempt import Attempt, Document, Json
 from holdfast.engine.classify import Failure
-from holdfast.engine.pipeline import Awaits, Done, GiveBack, Pipeline
+from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Pipeline
 from holdfast.engine.strict_json import dump
 from holdfast.errors import InvalidInput
 
@@ -203,6 +203,23 @@ class Queue:
     async def _end(self, sql: str, body: str, connection: "Connection | None") -> dict[Handle, str]:
         rows = await (connection or self._database).fetch(sql, body)
         return {(row["job_id"], row["token"]): row["result"] for row in rows}
+
+
+def ending_call(attempt: Attempt, ending: Ending) -> tuple[str, list[dict[str, object]]]:
+    """The verb that records an ending, and its items; of one that saves only what it cost, for a save is code."""
+    match ending:
+        case Done() if ending.save is not None:
+            reason = "its worker ended before what it had done could be stored"
+            return "give_back", [_given_back_item(attempt, GiveBack(reason, cost_usd=ending.cost_usd))]
+        case Done():
+            return "settle", [_done_item(attempt, ending)]
+        case Awaits():
+            return "await_answers", [_awaits_item(attempt, ending)]
+        case Failure():
+            return "fail", [_failure_item(attempt, ending)]
+        case GiveBack():
+            return "give_back", [_given_back_item(attempt, ending)]
+    assert_never(ending)
 
 
 def _json(value: object) -> str:

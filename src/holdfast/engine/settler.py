@@ -20,8 +20,9 @@ from holdfast.db.pauses import Pauses
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify
+from holdfast.engine.journal import Journal
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
-from holdfast.engine.queue import Handle, Queue
+from holdfast.engine.queue import Handle, Queue, ending_call
 from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable
 
 Pair: TypeAlias = tuple[Attempt, Ending]
@@ -48,11 +49,13 @@ class Settler:
         *,
         on_written: Callable[[Attempt], None],
         answered_at: Callable[[], float],
+        journal: Journal | None = None,
     ) -> None:
         self._database = database
         self._queue = queue
         self._on_written = on_written
         self._answered_at = answered_at
+        self._journal = journal
         self._group: list[Pair] = []
         self._alone: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Event()
@@ -66,9 +69,9 @@ class Settler:
     def add(self, attempt: Attempt, ending: Ending, *, at_once: bool = False) -> None:
         """Take an ending to be written: with others, or by itself right now."""
         if isinstance(ending, Done) and ending.save is not None:
-            self._begin(self._write_saving(attempt, ending))
-        elif at_once or (isinstance(ending, Done | Awaits) and ending.cost_usd):
-            self._begin(self._write([(attempt, ending)]))
+            self._begin(attempt, ending, self._write_saving(attempt, ending))
+        elif at_once or ending.cost_usd:
+            self._begin(attempt, ending, self._write([(attempt, ending)]))
         else:
             self._group.append((attempt, ending))
             self._arrived.set()
@@ -91,7 +94,9 @@ class Settler:
             for task in self._alone:
                 task.cancel()
 
-    def _begin(self, writing: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, attempt: Attempt, ending: Ending, writing: Coroutine[Any, Any, None]) -> None:
+        if self._journal is not None and ending.cost_usd:
+            writing = self._journal.guard(lambda: ending_call(attempt, ending), writing)
         task = asyncio.create_task(writing)
         self._alone.add(task)
         task.add_done_callback(self._alone.discard)

@@ -11,6 +11,7 @@ from holdfast.db.connection import Database
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.executor import out_of_time, perform, stopped
+from holdfast.engine.journal import Journal
 from holdfast.engine.lifeline import Lifeline, Pace
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, Phase, Pipeline
@@ -44,6 +45,7 @@ class Worker:
         *,
         slots: Slots | None = None,
         pace: Pace | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._pipelines = tuple(pipelines)
         self._slots = slots or Slots.serving(self._pipelines)
@@ -52,8 +54,13 @@ class Worker:
         # What keeps the claims alive is served first, from connections that handlers cannot take.
         self._queue = Queue(database.urgent)
         self._lifeline = Lifeline(self._queue, self, lanes=self._slots.all_lanes, pace=self._pace)
+        self._journal = journal
         self._settler = Settler(
-            database, self._queue, on_written=self._written, answered_at=lambda: self._lifeline.answered_at
+            database,
+            self._queue,
+            on_written=self._written,
+            answered_at=lambda: self._lifeline.answered_at,
+            journal=journal,
         )
         self._is_claiming = False
         self._running: dict[Handle, _Running] = {}
@@ -78,6 +85,8 @@ class Worker:
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until stopped or, with `until_idle`, until nothing runs and what is left waits for a moment to come."""
         await insist(lambda: self._queue.register(self._pipelines))
+        if self._journal is not None:
+            await self._journal.replay(self._database)
         await insist(self._lifeline.enlist)
         loops = [self._listen, self._lifeline.beat, self._lifeline.sweep, self._tick, self._settler.run]
         try:

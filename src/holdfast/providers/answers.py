@@ -8,6 +8,8 @@ from typing import Any
 from holdfast.db.connection import Database
 from holdfast.engine import strict_json
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.journal import Journal
+from holdfast.engine.patience import insist
 
 
 def answer_key(provider: str, model: str, request: object) -> str:
@@ -18,8 +20,9 @@ def answer_key(provider: str, model: str, request: object) -> str:
 class Answers:
     """Answers by the key of their request, each organisation's apart. What is kept survives the worker."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, journal: Journal | None = None) -> None:
         self._database = database
+        self._journal = journal
 
     async def recall(self, organisation: str, keys: Sequence[str]) -> dict[str, Any]:
         """Those of the answers that are known."""
@@ -29,7 +32,17 @@ class Answers:
         return {row["key"]: row["answer"] for row in rows}
 
     async def keep(self, attempt: Attempt, key: str, answer: Any, cost_usd: Decimal) -> None:
-        """Keep an answer, which is plain JSON, as soon as this attempt has paid for it. Idempotent."""
+        """Keep an answer, which is plain JSON, as soon as this attempt has paid for it. Idempotent.
+
+        Waits for a database that is away; meanwhile the answer is on disk.
+        """
+        keeping = insist(lambda: self._keep(attempt, key, answer, cost_usd))
+        if self._journal is None:
+            await keeping
+        else:
+            await self._journal.guard(lambda: ("keep_answer", _kept(attempt, key, answer, cost_usd)), keeping)
+
+    async def _keep(self, attempt: Attempt, key: str, answer: Any, cost_usd: Decimal) -> None:
         await self._database.execute(
             "select holdfast.keep_answer($1, $2, $3, $4::text::jsonb, $5, $6, $7)",
             attempt.document.organisation,
@@ -40,6 +53,18 @@ class Answers:
             attempt.job_id,
             attempt.token,
         )
+
+
+def _kept(attempt: Attempt, key: str, answer: Any, cost_usd: Decimal) -> dict[str, Any]:
+    return {
+        "organisation": attempt.document.organisation,
+        "document_id": attempt.document.id,
+        "key": key,
+        "answer": answer,
+        "cost_usd": float(cost_usd),
+        "job_id": attempt.job_id,
+        "token": attempt.token,
+    }
 
 
 async def remove_old_answers(database: Database) -> int:

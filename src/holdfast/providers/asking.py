@@ -74,7 +74,7 @@ class Asking:
             raise
         asked.cost_usd += cost_usd
         asked.answers[key] = answer
-        await insist(lambda: self._answers.keep(self._attempt, key, answer, cost_usd))
+        await self._answers.keep(self._attempt, key, answer, cost_usd)
 
 
 def _waves(questions: Mapping[str, Question]) -> Iterator[list[str]]:

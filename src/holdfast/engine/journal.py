@@ -1,0 +1,136 @@
+"""Keeps paid results on disk while the database does not take them, for the case that the worker dies before it does.
+
+A result is written down only when the database has not taken it within a second: in fair weather nothing touches the
+disk. Whoever starts next on the same disk offers what dead workers left. The verbs are those that may be repeated.
+"""
+
+import asyncio
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from holdfast.db.connection import Database
+from holdfast.engine import events
+from holdfast.engine.patience import insist
+from holdfast.engine.strict_json import dump
+from holdfast.errors import HoldfastError
+from holdfast.event_loop import in_reserved_thread
+
+Value = TypeVar("Value")
+
+AFTER_SECONDS = 1.0
+INSTALLATION = "select checksum from holdfast.schema_state where key = 'installation'"
+REPLAYED = {
+    "settle": "select holdfast.settle($1::text::jsonb)",
+    "await_answers": "select holdfast.await_answers($1::text::jsonb)",
+    "fail": "select holdfast.fail($1::text::jsonb)",
+    "give_back": "select holdfast.give_back($1::text::jsonb)",
+    "keep_answer": "select holdfast.keep_late_answer($1::text::jsonb)",
+}
+# What an attempt spent is told after the answers that it spent it on.
+ORDER = tuple(sorted(REPLAYED, key=lambda verb: verb != "keep_answer"))
+LOCK, WRITTEN, REFUSED = "lock", ".json", ".refused"
+
+
+class Journal:
+    """One folder per process, locked while the process lives, below one per database. Made when it is needed.
+
+    Nothing is kept before `replay` has learned which database it is.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._place: Path | None = None
+        self._folder: Path | None = None
+        self._lock: int | None = None
+
+    async def guard(self, call: Callable[[], tuple[str, object]], writing: Coroutine[Any, Any, Value]) -> Value:
+        """Write, and keep the call that would write it on disk meanwhile, if that takes long."""
+        task = asyncio.ensure_future(writing)
+        kept: Path | None = None
+        try:
+            done, _ = await asyncio.wait({task}, timeout=AFTER_SECONDS)
+            if not done and self._place is not None:
+                kept = await self._keep(*call())
+            value = await task
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if kept is not None:
+            await in_reserved_thread(lambda: kept.unlink(missing_ok=True))
+        return value
+
+    async def replay(self, database: Database) -> None:
+        """Offer what dead workers left behind. What the database refuses for good stays, under another name."""
+        place = self._place = self._root / str(await insist(lambda: database.fetchval(INSTALLATION)))
+        for folder, lock in await in_reserved_thread(lambda: list(_abandoned(place))):
+            for path in sorted(folder.glob(f"*{WRITTEN}"), key=_order):
+                await _offer(database, path)
+            if not list(folder.glob(f"*{REFUSED}")):
+                shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+    async def _keep(self, verb: str, body: object) -> Path | None:
+        try:
+            return await in_reserved_thread(lambda: self._write(verb, dump(body)))
+        except (OSError, HoldfastError) as error:
+            events.journal_not_kept(error)  # it is in memory still
+            return None
+
+    def _write(self, verb: str, body: bytes) -> Path:
+        path = self._own_folder() / f"{verb}-{secrets.token_hex(8)}{WRITTEN}"
+        unfinished = path.with_suffix(".part")
+        with unfinished.open("xb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.rename(path)
+        return path
+
+    def _own_folder(self) -> Path:
+        if self._folder is None:
+            assert self._place is not None
+            folder = self._place / f"{os.getpid()}-{secrets.token_hex(4)}"
+            folder.mkdir(mode=0o700, parents=True)
+            self._lock = _locked(folder)
+            self._folder = folder
+        return self._folder
+
+
+async def _offer(database: Database, path: Path) -> None:
+    verb, body = path.name.split("-")[0], await in_reserved_thread(path.read_text)
+    try:
+        await insist(lambda: database.execute(REPLAYED[verb], body))
+    except Exception as error:
+        events.journal_refused(str(path), error)
+        await in_reserved_thread(lambda: path.rename(path.with_suffix(REFUSED)))
+    else:
+        events.journal_replayed(verb)
+        await in_reserved_thread(path.unlink)
+
+
+def _abandoned(root: Path) -> Iterator[tuple[Path, int]]:
+    """Folders whose processes are gone, and the locks that make them this process's."""
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        with suppress(OSError):
+            yield folder, _locked(folder)
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that locks the folder for as long as the process lives; BlockingIOError: another has it."""
+    descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _order(path: Path) -> int:
+    return ORDER.index(path.name.split("-")[0])
