@@ -128,6 +128,7 @@ WORKING = (
         "give_back",
         "heartbeat",
         "keep_answer",
+        "keep_late_answer",
         "merge_metadata",
         "original_of",
         "recall_answers",

@@ -1,4 +1,4 @@
-"""A worker that is killed while the database is away: what it had paid for is on its disk, for the next one to offer."""
+"""A worker that is killed while the database is away: what it had paid for is on its disk, and the next offers it."""
 
 from pathlib import Path
 
