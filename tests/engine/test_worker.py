@@ -1,6 +1,7 @@
 """How a worker runs: what it takes on, what it leaves alone, and how it stops."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -15,7 +16,7 @@ from holdfast.engine.worker import Worker
 from holdfast.errors import Category, RateLimited
 from tests.conftest import Clock
 from tests.engine.scenario import until_listened_to
-from tests.engine.working import QUICK, all_final, pipeline_of, running, state_is, take_in, until, work_off
+from tests.engine.working import QUICK, all_final, jobs_of, pipeline_of, running, state_is, take_in, until, work_off
 
 
 async def test_running_job_can_be_cancelled(database: Database) -> None:
@@ -241,3 +242,31 @@ async def test_rule_changed_while_it_runs_counts_for_the_next_failure(database: 
     )
     (job,) = await work_off(database, pipeline)
     assert (job["state"], job["retry_count"]) == ("deadletter", 2)
+
+
+async def test_drain_stays_for_the_jobs_of_a_worker_that_has_fallen_silent(database: Database) -> None:
+    """It cannot know yet whether the other is dead: it has not been in touch for a lease."""
+    pipeline = pipeline_of(_done)
+    await take_in(database, pipeline)
+    queue = Queue(database)
+    await queue.register_worker("dead", host="elsewhere", pid=1, lanes=[])
+    assert len(await queue.claim("dead", [Lane("test", "only", 1)])) == 1
+    await database.execute("update holdfast.worker set seen_at = seen_at - interval '1 hour'")
+    await Worker(database, [pipeline], pace=replace(QUICK, lease_seconds=1.0)).run(until_idle=True)
+    (job,) = await jobs_of(database)
+    assert job["state"] == "done"
+
+
+async def test_drain_does_not_stay_for_a_silent_worker_that_holds_nothing(database: Database) -> None:
+    pipeline = pipeline_of(_done)
+    await take_in(database, pipeline)
+    await Queue(database).register_worker("dead", host="elsewhere", pid=1, lanes=[])
+    await database.execute("update holdfast.worker set seen_at = seen_at - interval '1 hour'")
+    async with asyncio.timeout(60):
+        await Worker(database, [pipeline], pace=replace(QUICK, lease_seconds=3600)).run(until_idle=True)
+    (job,) = await jobs_of(database)
+    assert job["state"] == "done"
+
+
+async def _done(_: Attempt) -> Done:
+    return Done()

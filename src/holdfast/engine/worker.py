@@ -219,11 +219,14 @@ class Worker:
     async def _bring_back(self) -> int:
         """Let go on what nobody works on any more, or waits for members that have all ended; says how many.
 
-        A worker that may be dead counts: soon it will be known.
+        Jobs of a worker that may be dead count: within a lease it will be known.
         """
         swept = await self._lifeline.sweep_once()
-        moved = len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"] + swept["undecided"]
-        return int(moved + await self._queue.wake_parents())
+        moved = len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"]
+        moved += await self._queue.wake_parents()
+        if swept["undecided"] and not moved:
+            await self._wait(self._work, self._pause())
+        return int(moved + swept["undecided"])
 
     async def _listen(self) -> None:
         await self._database.listen("holdfast", self._notified)

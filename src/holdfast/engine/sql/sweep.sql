@@ -1,7 +1,7 @@
 -- Takes back what dead workers held, ends what passed its limit, moves jobs out of retired phases, and once a minute
 -- cleans up. Safe at any time, by any number of callers. A worker is lost when it was silent for the lease. A worker that
 -- sweeps ("p_worker") declares others lost only once it has itself been in touch for a full lease, and the server up that long:
--- an outage for everybody ends nobody. "undecided" says that it will have to look again for that.
+-- an outage for everybody ends nobody. "undecided" says that jobs of silent workers are left until then.
 -- Some hundred jobs a call: "more" says whether there are others.
 create or replace function holdfast.sweep(
     p_lease_seconds double precision default 10, p_worker text default null,
@@ -22,7 +22,10 @@ begin
     where id in (select id from worker where lost_at is null and stopped_at is null and seen_at > v_now for update skip locked);
     undecided := not may_judge(p_worker, p_lease_seconds, v_now);
     if undecided then
-        undecided := exists (select from worker where lost_at is null and stopped_at is null and seen_at < v_silent_since);
+        undecided := exists (
+            select from worker w
+            where w.lost_at is null and w.stopped_at is null and w.seen_at < v_silent_since
+              and exists (select from pipeline_job j where j.worker_id = w.id and j.state = 'working'));
     else
         update worker set lost_at = v_now
         where id in (select id from worker
