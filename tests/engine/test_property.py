@@ -21,7 +21,8 @@ from tests.engine.machine import QueueMachine
 from tests.engine.model_rules import PIPELINE
 
 # In parts, which run side by side.
-SCHEDULES, PARTS = 2000, 6
+PARTS = 6
+SCHEDULES = int(os.environ.get("HOLDFAST_TEST_SCHEDULES", "2000"))
 EXAMPLES = int(os.environ.get("HOLDFAST_TEST_EXAMPLES", "40"))
 RULES = settings(
     max_examples=EXAMPLES,

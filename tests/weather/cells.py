@@ -12,8 +12,8 @@ Results: TypeAlias = Literal["during", "after"]
 SECONDS = (1, 14, 60)
 RESULTS: tuple[Results, ...] = ("during", "after")
 WORKERS = (1, 3)
-# All of a worker's pace and all of the weather, faster by this: a lease is then 2 s.
-QUICK = 0.2
+# All of a worker's pace and all of the weather, faster by this: a lease is then 4 s, which a busy machine can keep.
+QUICK = 0.4
 
 
 @dataclass(frozen=True, slots=True)

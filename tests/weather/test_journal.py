@@ -9,7 +9,7 @@ from tests.weather.fleet import Fleet, opened
 from tests.weather.test_weather import UNFINISHED
 
 SLOTS = 4
-QUICK = 0.2
+QUICK = 0.4
 
 
 async def test_paid_results_outlive_a_worker_killed_during_an_outage(
