@@ -39,6 +39,8 @@ def _check_files(tls: Tls) -> None:
 def _trusting_the_system(tls: Tls) -> ssl.SSLContext:
     """Verifies certificate and name by whom this system trusts: the driver would read a file `system`."""
     context = ssl.create_default_context()
+    # Set by default since Python 3.13; PostgreSQL's own clients accept authorities that older tools have made.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.minimum_version = _version(tls.min_version) or ssl.TLSVersion.TLSv1_2
     context.maximum_version = _version(tls.max_version) or ssl.TLSVersion.MAXIMUM_SUPPORTED
     context.set_alpn_protocols(["postgresql"])
