@@ -86,6 +86,7 @@ class TlsProxy:
         self._context: ssl.SSLContext | None = None
         if issued is not None:
             self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=trusted_clients)
+            self._context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as PostgreSQL itself: the authority is a plain one
             self._context.load_cert_chain(issued.certificate, issued.key)
             self._context.verify_mode = ssl.CERT_REQUIRED if trusted_clients else ssl.CERT_NONE
         self.encrypted = 0
