@@ -128,11 +128,13 @@ class Driver(RuleBasedStateMachine):
         else:
             self.model.add_duplicate(job, document)
 
-    def follow_parking(self, parked: dict[int, list[Scope]]) -> None:
-        """Of several holds on one organisation the claim may name any."""
+    def follow_parking(self, parked: dict[int, list[Scope]], *, is_full: bool) -> None:
+        """Of several holds on one organisation the claim may name any; one that found enough parks no others."""
         found = {row["id"]: row["hold"] for row in self.observer.rows(JOBS)} if parked else {}
         for job, allowed in parked.items():
-            assert found[job] is not None, f"job {job} was passed over, not parked"
+            if found[job] is None:
+                assert is_full, f"job {job} was passed over, not parked"
+                continue
             scope = Scope(*found[job])
             assert scope in allowed, f"job {job} is parked under {scope}, which does not cover it"
             self.model.jobs[job].state, self.model.jobs[job].hold = "held", scope

@@ -99,7 +99,7 @@ class QueueMachine(Driver):
         taken = [(r["job_id"], r["token"]) for r in self.rows("select * from holdfast.claim(%s, %s)", worker, lanes)]
         self.model.promote()
         parked = self.model.take(worker, PHASE[phase], limit, taken)
-        self.follow_parking(parked)
+        self.follow_parking(parked, is_full=len(taken) == limit)
         self.handles += taken
 
     @rule(organisation=organisations, jobs=st.integers(1, 3), amount=st.none() | amounts)

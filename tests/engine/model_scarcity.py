@@ -67,7 +67,7 @@ class Money:
         when = entry.day if entry else midnight(now)
         day = self.days[when]
         missing = max(amount - (entry.reserved if entry else Decimal(0)), Decimal(0))
-        if missing > day.left:
+        if missing > self._left(day):
             day.refusals += 1
             return False
         day.reserved += missing
@@ -127,8 +127,12 @@ class Money:
 
     def affords(self, needs: Decimal | None, *, now: datetime) -> bool:
         """Whether today has that much left; an amount nobody named is never certain."""
-        today = self.days.get(midnight(now))
-        return needs is not None and today is not None and needs <= today.left
+        today = self.days.get(midnight(now)) or Day(self.limit)
+        return needs is not None and needs <= self._left(today)
+
+    def _left(self, day: Day) -> Decimal:
+        """What a day still allows: a limit that was lowered counts at once."""
+        return max(min(day.limit, self.limit) - day.reserved - day.spent, Decimal(0))
 
 
 def next_day(now: datetime) -> datetime:
