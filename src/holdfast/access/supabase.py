@@ -77,8 +77,8 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
                 await connection.execute(SCRIPT.read_text(encoding="utf-8"))
         except asyncpg.InsufficientPrivilegeError as error:
             raise DatabaseUnusable(
-                f"this login may not open the database to Supabase ({error}): use the login that migrated, which is "
-                '"postgres" on Supabase, or have a superuser run it once'
+                f"this login may not open the database to Supabase ({error.args[0]}): use the login that migrated, "
+                'which is "postgres" on Supabase, or have a superuser run it once'
             ) from error
         if remedy := await connection.fetchval(UNINHERITED):
             raise DatabaseUnusable(f"a role of the project does not inherit: as a superuser run `{remedy}`, then again")

@@ -28,7 +28,9 @@ async def describe_pgvector(connection: Connection) -> tuple[str, ...]:
     row = await connection.fetchrow(STATE)
     assert row is not None
     remedy = _remedy(row)
-    return (f"searches are answered by words alone: {remedy}",) if remedy else ()
+    return (
+        (f"searches are answered by words alone: {remedy}. Until then new documents stop in embed",) if remedy else ()
+    )
 
 
 async def may_gain_vectors(connection: Connection) -> bool:
