@@ -141,3 +141,22 @@ async def _first_heard(database: Database, heard: "asyncio.Queue[str]") -> str:
         await database.execute("notify news, 'hello'")
         with suppress(TimeoutError):
             return await asyncio.wait_for(heard.get(), 0.2)
+
+
+async def test_host_that_cannot_be_a_name_is_called_so() -> None:
+    with pytest.raises(DatabaseUnusable, match="no name that can be looked up: correct HOLDFAST_DATABASE_URL"):
+        async with connect(Settings(database_url="postgresql://ada:s3cr3t@a..b/d")):
+            pass
+
+
+async def test_server_of_another_kind_than_demanded_is_called_so(dsn: str) -> None:
+    with pytest.raises(NoConnection, match="target_session_attrs"):
+        async with connect(Settings(database_url=f"{dsn}{'&' if '?' in dsn else '?'}target_session_attrs=standby")):
+            pass
+
+
+async def test_direct_way_that_fails_names_its_own_setting(dsn: str) -> None:
+    direct = "postgresql://ada:s3cr3t@127.0.0.1:1/d"
+    async with connect(Settings(database_url=dsn, database_direct_url=direct)) as database:
+        with pytest.raises(NoConnection, match="HOLDFAST_DATABASE_DIRECT_URL"):
+            await database.check_direct()

@@ -222,9 +222,16 @@ async def _watch(
     app: "App", intaken: Intaken, picture: Picture, taking: "asyncio.Task[None]", patience: Patience
 ) -> None:
     """Keep the picture true until everything taken in is done, or waits for longer than anyone would."""
+    began_at = 0.0
+
+    async def look() -> list[dict[str, Any]]:
+        nonlocal began_at
+        began_at = time.monotonic()  # of this try: waiting for a database that is away is not what a look costs
+        return await app.overview.progress(intaken.job_ids)
+
     while True:
-        complete, began_at = taking.done(), time.monotonic()
-        rows = await patience(lambda: app.overview.progress(intaken.job_ids))
+        complete = taking.done()
+        rows = await patience(look)
         picture.show(rows)
         if complete and not _goes_on(rows):
             return

@@ -100,6 +100,10 @@ def migrate(
         raise typer.BadParameter("it changes the database: leave out --check and --print-roles", param_hint="--for")
     if claims and not home:
         raise typer.BadParameter("a claim is for front ends: name them with --for supabase", param_hint="--claim")
+    if login and not print_roles:
+        raise typer.BadParameter("it is for the printed script: add --print-roles", param_hint="--login")
+    if check and print_roles:
+        raise typer.BadParameter("either look at the database or print the script", param_hint="--check")
     if print_roles:
         _print_roles(login or [])
         return

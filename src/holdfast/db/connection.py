@@ -188,7 +188,7 @@ async def _routes(
 ) -> Routes:
     def opener(url: str, setting: str) -> Opener:
         dsn = parse_dsn(url, setting=setting)
-        return Opener(lambda: dsn, None, connect_seconds, command_seconds)
+        return Opener(lambda: dsn, None, connect_seconds, command_seconds, setting=setting)
 
     if settings.database_url is None:
         server = await stack.enter_async_context(joined(EmbeddedServer(settings.home)))

@@ -11,7 +11,7 @@ import asyncpg
 
 from holdfast import json_codec
 from holdfast.db.pauses import Pauses
-from holdfast.db.refusals import translate_connecting
+from holdfast.db.refusals import URL, translate_connecting
 from holdfast.db.tls import tls_arguments
 from holdfast.dsn import Dsn
 from holdfast.errors import ConnectionsUsedUp, DatabaseUnusable, HoldfastError, NoConnection
@@ -37,6 +37,7 @@ class Opener:
     connect_seconds: float
     command_seconds: float | None
     behind_pooler: bool = True
+    setting: str = URL
 
     async def open(self) -> RawConnection:
         """A connection ready for use. A server of our own that died is brought back first.
@@ -48,7 +49,7 @@ class Opener:
         except HoldfastError:
             raise
         except Exception as error:
-            raise translate_connecting(error) from error
+            raise translate_connecting(error, self.setting) from error
 
     async def open_again(self) -> RawConnection:
         """`open` for who was connected before: a password that is changed or a tenant that is paused may come back,
