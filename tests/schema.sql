@@ -1206,7 +1206,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reserve_budget(p_job_id bigint, p_token bigint, p_amount_usd numeric, OUT granted boolean, OUT budget text, OUT left_usd numeric, OUT resets_at timestamp with time zone) returns record, with its owner's rights, callable by holdfast_worker
 -- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function resume_attempt(p_job_id bigint, p_token bigint, p_worker text) returns bigint
--- function resume_attempts(p_worker text, p_jobs jsonb) returns jsonb
+-- function resume_attempts(p_worker text, p_jobs jsonb, OUT renewed jsonb, OUT busy bigint[]) returns record
 -- function retries_of(p_job bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint
@@ -1219,6 +1219,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function settle(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, phase text), with its owner's rights, callable by holdfast_worker
 -- function settle_budget(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
+-- function settle_saved(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
 -- function stands_before(p_one holdfast.pipeline_job, p_other holdfast.pipeline_job) returns boolean
 -- function staying_rows(p_takeover bigint) returns TABLE(key text, reason text), with its owner's rights

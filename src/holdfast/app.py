@@ -328,7 +328,9 @@ async def open_for_worker(settings: Settings) -> AsyncIterator[App]:
     size = max(settings.pool_size, FEWEST_WORKER_CONNECTIONS)
     settings = settings.model_copy(update={"pool_size": size})
     async with (
-        connect(settings, command_seconds=min(settings.lease_seconds, COMMAND_SECONDS), reserved=1) as database,
+        connect(
+            settings, command_seconds=min(settings.lease_seconds, COMMAND_SECONDS), reserved=min(size - 1, 2)
+        ) as database,
         AsyncExitStack() as resources,
     ):
         await database.check_direct()

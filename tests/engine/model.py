@@ -180,7 +180,8 @@ class Model(History):
         if job is None:
             self.learn(handle, cost)
             return False
-        self._end(job, "released", cost or ZERO, known=False if cost is None and self.money.has_open(handle) else None)
+        may_cost = PHASE[job.phase].provider or PHASE[job.phase].budget
+        self._end(job, "released", cost or ZERO, known=False if cost is None and may_cost else None)
         job.leave_worker("queued")
         job.status = PHASE[job.phase].queued
         self.money.settle(handle, cost, now=self.now)
@@ -345,7 +346,7 @@ class Model(History):
             if job.worker == worker and job.started_at and job.started_at < known.seen_at and job.handle not in named
         ]
         for handle in unknown if not known.stopped else ():
-            self.give_back(handle)
+            self.give_back(handle, cost=None if handle in self.money.entries else ZERO)
         self.renew(worker, lease)
         if not known.stopped:
             for handle in handles:

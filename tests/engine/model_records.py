@@ -85,7 +85,7 @@ class Attempt:
 
     @property
     def may_become_known(self) -> bool:
-        return self.known is not True and (self.outcome == "lost" or self.known is False)
+        return self.known is not True and (self.outcome in ("lost", "cancelled") or self.known is False)
 
 
 @dataclass(slots=True)

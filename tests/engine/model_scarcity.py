@@ -106,11 +106,6 @@ class Money:
         entry.open = True
         self.entries[new] = entry
 
-    def has_open(self, handle: Handle) -> bool:
-        """Whether money is set aside under this handle."""
-        entry = self.entries.get(handle)
-        return entry is not None and entry.open and entry.reserved > 0
-
     def set_limit(self, limit: Decimal, *, now: datetime) -> None:
         """Change the daily limit; today's never falls below what is reserved and spent."""
         self.limit = limit

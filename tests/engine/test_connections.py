@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import asyncpg
 
-from holdfast.db.connection import Database, connect
+from holdfast.db.connection import Connection, Database, connect
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done
 from holdfast.engine.policy import STRICT
@@ -14,7 +14,8 @@ from holdfast.engine.worker import Worker
 from holdfast.settings import Settings
 from tests.conftest import Clock
 from tests.endpoint import with_user
-from tests.engine.working import QUICK, jobs_of, pipeline_of, running, state_is, take_in, until, work_off
+from tests.engine.scenario import until_someone_waits_for_a_lock
+from tests.engine.working import QUICK, all_final, jobs_of, pipeline_of, running, state_is, take_in, until, work_off
 
 
 async def test_attempt_without_a_connection_goes_back_uncharged(
@@ -88,6 +89,59 @@ async def test_heartbeats_go_on_while_handlers_hold_every_connection(database: D
 
     assert [job["state"] for job in await jobs_of(database)] == ["done"] * 6
     assert calls == 6
+
+
+async def test_heartbeats_go_on_while_endings_wait_for_a_lock(database: Database, dsn: str) -> None:
+    claimed, go_on = 0, asyncio.Event()
+
+    async def handle(_: Attempt) -> Done:
+        nonlocal claimed
+        claimed += 1
+        await go_on.wait()
+        return Done(cost_usd=Decimal("0.01"))
+
+    async def all_claimed() -> bool:
+        return claimed == 5
+
+    async def is_heard() -> bool:
+        return bool(await database.fetchval("select seen_at > $1 from holdfast.worker", blocked_at))
+
+    async with connect(Settings(database_url=dsn, pool_size=4), command_seconds=60, reserved=2) as own:
+        pipeline = pipeline_of(handle, budget="calls", estimate_usd=Decimal("0.01"), daily_limit_usd=Decimal(1))
+        await take_in(database, pipeline, count=5)
+        async with running(own, pipeline):
+            await until(all_claimed)
+            async with database.transaction() as other:
+                await other.execute("select from holdfast.budget_day for update")
+                go_on.set()
+                await until_someone_waits_for_a_lock(database, 3)
+                blocked_at = await database.fetchval("select clock_timestamp()")
+                await until(is_heard)
+            await until(lambda: all_final(database))
+
+
+async def test_finished_work_waits_for_a_connection_to_be_saved(database: Database, dsn: str) -> None:
+    """Longer than a save may fail: nothing was tried yet."""
+    calls = 0
+
+    async def save(_: Connection) -> None:
+        pass
+
+    async def handle(_: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        return Done(save=save, cost_usd=Decimal(1))
+
+    async with connect(Settings(database_url=dsn, pool_size=2), command_seconds=0.2, reserved=1) as own:
+        pipeline = pipeline_of(handle, policy=STRICT)
+        await take_in(database, pipeline)
+        async with running(own, pipeline):
+            async with own.transaction():
+                await asyncio.sleep(5)
+            await until(lambda: all_final(database))
+
+    assert [job["state"] for job in await jobs_of(database)] == ["done"]
+    assert (calls, await database.fetchval("select count(*) from holdfast.pipeline_phase")) == (1, 1)
 
 
 async def _taken(url: str) -> "asyncpg.Connection[asyncpg.Record]":

@@ -1,5 +1,6 @@
 """A worker that was taken to be lost and comes back: what it has done is kept, and what it cost is known."""
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 
@@ -8,10 +9,11 @@ import pytest
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import classify
-from holdfast.engine.pipeline import Awaits, Done, GiveBack
+from holdfast.engine.executor import perform
+from holdfast.engine.pipeline import Awaits, Done, GiveBack, Phase, Pipeline
 from holdfast.errors import NetworkTimeout
 from tests.conftest import Clock
-from tests.engine.scenario import LEASE_SECONDS, STORIES, WORKER, Scenario, begin, plain
+from tests.engine.scenario import LEASE_SECONDS, STORIES, WORKER, Scenario, begin, no_work, plain
 
 OTHER = "worker-2"
 PAID = Done({"words": 7}, cost_usd=Decimal("0.25"))
@@ -129,6 +131,66 @@ async def test_claim_that_is_about_to_be_answered_is_not_given_back(database: Da
         await clock.advance(seconds=3)
         assert (await scenario.queue.heartbeat(WORKER, [], names_all=False)).alive
     assert list((await scenario.settle([attempt])).values()) == ["settled"]
+
+
+async def test_heartbeat_does_not_wait_for_a_save_that_its_worker_makes(database: Database, clock: Clock) -> None:
+    scenario = await _stories(database)
+    attempt = await _claim_and_lose(scenario, clock)
+    async with database.transaction() as saving:
+        assert list((await scenario.queue.settle([(attempt, PAID)], saving)).values()) == ["settled"]
+        async with asyncio.timeout(10):
+            pulse = await scenario.queue.heartbeat(WORKER, [attempt])
+        assert (pulse.alive, pulse.stale, pulse.renewed) == (True, frozenset(), {})
+    assert (await scenario.job(attempt.job_id))["state"] == "done"
+
+
+async def test_attempt_taken_back_before_it_had_reserved_is_not_charged(database: Database, clock: Clock) -> None:
+    scenario = await _stories(database)
+    await scenario.queue.heartbeat(WORKER, [], names_all=False)
+    attempt = await scenario.claim_one("enrich")
+    await clock.advance(seconds=LEASE_SECONDS + 1)
+    await scenario.queue.sweep(LEASE_SECONDS)
+    ending = await perform(attempt, STORIES.phases[0], scenario.queue)
+    assert isinstance(ending, GiveBack)
+    await scenario.queue.give_back([(attempt, ending)])
+    job = await scenario.job(attempt.job_id)
+    assert (job["state"], job["retry_count"], attempt.called) == ("queued", 0, False)
+
+
+ASKING = Pipeline("asking", (Phase(name="ask", handler=no_work, done="asked", provider="model"),))
+
+
+async def test_cost_of_an_attempt_that_an_operator_took_back_becomes_known(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, ASKING)
+    await scenario.submit()
+    attempt = await scenario.claim_one("ask")
+    await clock.advance(minutes=5)
+    await database.execute("select holdfast.requeue_stuck(1)")
+    error = await database.fetchval("select error from holdfast.pipeline_phase")
+    assert error["details"] == {"cost_is_known": False}
+    assert await _results(scenario, attempt, PAID) == ["stale"]
+    assert await _recorded(database) == Decimal("0.25")
+
+
+async def test_claim_that_never_arrived_is_known_to_have_cost_nothing(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, ASKING)
+    await scenario.submit()
+    await scenario.claim_one("ask")
+    for _ in range(2):
+        await clock.advance(seconds=1)
+        await scenario.queue.heartbeat(WORKER, [])
+    error = await database.fetchval("select error from holdfast.pipeline_phase where outcome = 'released'")
+    assert "details" not in error
+
+
+async def test_cost_of_a_cancelled_attempt_becomes_known(database: Database) -> None:
+    scenario = await begin(database, plain("ask"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("ask")
+    await database.execute("select holdfast.cancel(array[$1]::bigint[])", attempt.job_id)
+    assert await _results(scenario, attempt, PAID) == ["stale"]
+    assert await _recorded(database) == Decimal("0.25")
+    assert (await scenario.job(attempt.job_id))["total_cost_usd"] == Decimal("0.25")
 
 
 async def test_unknown_cost_spends_the_reservation_and_says_so(database: Database) -> None:

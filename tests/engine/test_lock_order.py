@@ -11,6 +11,7 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, GiveBack, Phase, Pipeline
 from holdfast.engine.queue import Lane
 from holdfast.errors import NetworkTimeout, RateLimited
+from tests.conftest import Clock
 from tests.engine.scenario import (
     STORIES,
     WORKER,
@@ -87,6 +88,23 @@ async def test_giving_two_back_and_settling_one_share_a_budget_day(scenario: Sce
         await until_someone_waits_for_a_lock(scenario.database, 2)
     await asyncio.gather(settling, giving_back)
     assert await reserved(scenario) == 0
+
+
+async def test_heartbeat_that_renews_two_and_the_late_ending_of_one_share_a_budget_day(
+    scenario: Scenario, clock: Clock
+) -> None:
+    attempts = first, second = await claimed_with_reservations(scenario)
+    await clock.advance(seconds=11)
+    await scenario.queue.sweep(10)
+    async with scenario.database.transaction() as other:
+        await other.execute("select from holdfast.pipeline_job where id = $1 for update", second.job_id)
+        ending = asyncio.create_task(end(scenario, "settle", [second]))
+        await until_someone_waits_for_a_lock(scenario.database, 1)
+        beating = asyncio.create_task(scenario.queue.heartbeat(WORKER, attempts))
+        await asyncio.wait({beating}, timeout=1)
+    await ending
+    assert (first.job_id, first.token) in (await beating).renewed
+    assert await reserved(scenario) == 1
 
 
 async def test_claim_and_fail_meet_at_two_holds(scenario: Scenario) -> None:

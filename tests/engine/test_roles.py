@@ -139,6 +139,7 @@ WORKING = (
         "retries_of",
         "settle",
         "settle_budget",
+        "settle_saved",
         "stop_worker",
         "store_chunks",
         "store_duplicate",

@@ -1,6 +1,7 @@
 """Every ending has its own verdict: kept until it is written, or written as a failure that says why, never repeated."""
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -11,7 +12,7 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, GiveBack, Outcome
 from holdfast.engine.policy import STRICT
 from holdfast.settings import Settings
-from tests.engine.working import jobs_of, pipeline_of, running, take_in, until, work_off
+from tests.engine.working import all_final, jobs_of, pipeline_of, running, take_in, until, work_off
 
 # What says nothing about the ending: conflicts, a server that is read-only, going, full, broken, or nobody knows what.
 PASSING = ["40001", "40P01", "25006", "25P03", "57P01", "57P05", "53100", "53200", "58030", "XX000", "ZZ999"]
@@ -87,6 +88,54 @@ async def test_save_that_waits_for_a_lock_keeps_nobody_waiting(dsn: str, databas
         await until(lambda: _ended(database, 20))
 
 
+async def test_slow_save_keeps_nobody_from_the_budget_it_pays_from(database: Database) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Connection) -> None:
+        begun.set()
+        await go_on.wait()
+
+    async def handle(attempt: Attempt) -> Done:
+        return Done(save=slow if attempt.document.metadata.get("slow") else None, cost_usd=Decimal("0.01"))
+
+    pipeline = pipeline_of(handle, budget="calls", estimate_usd=Decimal("0.02"), daily_limit_usd=Decimal(1))
+    await take_in(database, pipeline, metadata={"slow": True})
+    async with running(database, pipeline):
+        await begun.wait()
+        try:
+            await take_in(database, pipeline, 5)
+            await until(lambda: _ended(database, 5))
+        finally:
+            go_on.set()
+        await until(lambda: all_final(database))
+    row = await database.fetchrow("select reserved_usd, spent_usd from holdfast.budget_day")
+    assert tuple(row or ()) == (0, Decimal("0.06"))
+
+
+async def test_ending_that_something_stands_in_the_way_of_keeps_no_other_waiting(dsn: str, database: Database) -> None:
+    claimed, go_on = 0, asyncio.Event()
+
+    async def handle(_: Attempt) -> Done:
+        nonlocal claimed
+        claimed += 1
+        await go_on.wait()
+        return Done()
+
+    async def all_claimed() -> bool:
+        return claimed == 5
+
+    pipeline = pipeline_of(handle)
+    (first, *_) = await take_in(database, pipeline, 5)
+    async with connect(Settings(database_url=dsn), command_seconds=1) as impatient, running(impatient, pipeline):
+        await until(all_claimed)
+        async with database.transaction() as other:
+            await other.execute("select from holdfast.pipeline_job where id = $1 for update", first.job_id)
+            go_on.set()
+            await until(lambda: _ended(database, 4))
+        await until(lambda: all_final(database))
+    assert {job["state"] for job in await jobs_of(database)} == {"done"}
+
+
 async def test_save_that_raises_ends_as_a_failure_with_its_error_and_its_cost(database: Database) -> None:
     calls = 0
 
@@ -112,6 +161,7 @@ UNSTORABLE: dict[str, Callable[[], Outcome]] = {
     "output with NUL": lambda: Done({"text": "a\0b"}),
     "output that is no JSON": lambda: Done(object()),  # type: ignore[arg-type]
     "status nobody knows": lambda: Done(ends_as="no such status"),
+    "status too long for an index": lambda: Done(ends_as=secrets.token_hex(8_000)),
     "reason with NUL": lambda: GiveBack("a\0b"),
 }
 

@@ -34,6 +34,28 @@ async def test_jobs_of_a_silent_worker_go_back_uncharged(database: Database, clo
         assert await scenario.outcomes(one.job_id) == ["lost"]
 
 
+async def test_sweep_passes_over_a_document_that_someone_keeps_locked(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    first, second = await scenario.submit(2)
+    await scenario.claim("extract", 2)
+    await clock.advance(seconds=LEASE_SECONDS + 1)
+    async with database.transaction() as other:
+        await other.execute("select from holdfast.document where id = $1 for update", first.document_id)
+        assert (await scenario.queue.sweep(LEASE_SECONDS))["lost_jobs"] == [second.job_id]
+    assert (await scenario.queue.sweep(LEASE_SECONDS))["lost_jobs"] == [first.job_id]
+
+
+async def test_timeouts_pass_over_a_document_that_someone_keeps_locked(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    first, second = await scenario.submit(2)
+    (attempt, _) = await scenario.claim("extract", 2)
+    await clock.advance(seconds=attempt.limit_seconds + 1)
+    async with database.transaction() as other:
+        await other.execute("select from holdfast.document where id = $1 for update", first.document_id)
+        assert await database.fetchval("select updated_jobs from holdfast.check_timeouts()") == [second.job_id]
+    assert await database.fetchval("select updated_jobs from holdfast.check_timeouts()") == [first.job_id]
+
+
 async def test_worker_that_beats_in_time_keeps_its_jobs(database: Database, clock: Clock) -> None:
     scenario = await begin(database, plain("extract"))
     await scenario.submit()

@@ -1,5 +1,6 @@
 """What was paid for once is remembered: by request, per organisation, for 30 days."""
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 
@@ -7,12 +8,14 @@ import pytest
 
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.pipeline import Done
 from holdfast.engine.queue import Lane, Queue, Submission, submit
 from holdfast.errors import DatabaseUnusable, InvalidInput, NotFound
 from holdfast.providers.answers import Answers, answer_key, remove_old_answers
 from holdfast.providers.asking import Asking, Question
 from tests.conftest import Clock
-from tests.engine.scenario import begin, plain
+from tests.engine.scenario import WORKER, begin, plain, until_someone_waits_for_a_lock
+from tests.engine.working import until
 
 KEY = answer_key("openai", "chat-model", {"question": "why?"})
 OTHER = answer_key("openai", "chat-model", {"question": "when?"})
@@ -66,6 +69,59 @@ async def test_next_attempt_does_not_pay_for_the_one_before(database: Database, 
     await clock.advance(seconds=11)
     await scenario.queue.sweep(10)
     assert (await scenario.job(submitted.job_id))["total_cost_usd"] == COST
+
+
+async def test_answer_kept_after_its_job_was_claimed_again_is_on_the_bill(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("chunk"))
+    submitted = await scenario.submit_one()
+    attempt = await scenario.claim_one("chunk")
+    await clock.advance(seconds=11)
+    await scenario.queue.sweep(10)
+    await scenario.register_worker("second")
+    again = await scenario.claim_one("chunk", worker="second")
+    await Asking(Answers(database), attempt).ask({KEY: _costs(COST)})
+    await Asking(Answers(database), again).ask({KEY: _costs(COST)})
+    await scenario.settle([again])
+    assert await database.fetchval("select sum(cost_usd) from holdfast.pipeline_phase") == COST
+    assert (await scenario.job(submitted.job_id))["total_cost_usd"] == COST
+
+
+async def test_answer_kept_while_its_token_is_renewed_counts_once(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("chunk"))
+    submitted = await scenario.submit_one()
+    attempt = await scenario.claim_one("chunk")
+    await clock.advance(seconds=11)
+    await scenario.queue.sweep(10)
+    pulse = await scenario.queue.heartbeat(WORKER, [attempt])
+    await Asking(Answers(database), attempt).ask({KEY: _costs(COST)})
+    (attempt.token,) = pulse.renewed.values()
+    await clock.advance(seconds=11)
+    await scenario.queue.sweep(10)
+    assert (await scenario.job(submitted.job_id))["total_cost_usd"] == COST
+    await scenario.settle([attempt], Done(cost_usd=COST))
+    assert (await scenario.job(submitted.job_id))["total_cost_usd"] == COST
+
+
+async def test_paid_answer_is_kept_although_its_attempt_is_broken_off(database: Database, attempt: Attempt) -> None:
+    answers = Answers(database)
+    async with database.transaction() as other:
+        await other.execute("lock table holdfast.paid_answer in exclusive mode")
+        keeping = asyncio.create_task(answers.keep(attempt, KEY, "because", COST))
+        await until_someone_waits_for_a_lock(database)
+        keeping.cancel()
+        await asyncio.wait({keeping})
+
+    async def is_kept() -> bool:
+        return await answers.recall("acme", [KEY]) == {KEY: "because"}
+
+    await until(is_kept)
+
+
+async def test_answer_about_a_document_that_is_deleted_is_not_kept(database: Database, attempt: Attempt) -> None:
+    answers = Answers(database)
+    await database.execute("select holdfast.delete_document($1, 'someone')", attempt.document.id)
+    await answers.keep(attempt, KEY, "because", COST)
+    assert await answers.recall("acme", [KEY]) == {}
 
 
 def _costs(amount: Decimal) -> Question:

@@ -26,7 +26,7 @@ __all__ = ["COMMAND_SECONDS", "CONNECT_SECONDS", "Connection", "Database", "conn
 CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 30.0
 
-Manner: TypeAlias = Literal["usual", "urgent", "patient"]
+Manner: TypeAlias = Literal["usual", "urgent", "vital", "patient"]
 
 _log = logging.getLogger("holdfast")
 
@@ -52,8 +52,13 @@ class Database:
 
     @property
     def urgent(self) -> "Database":
-        """The same database for what keeps a worker's claims alive: served first, from connections left to it."""
+        """The same database for what a worker says to the queue: served first, from connections left to it."""
         return Database(self._pool, self._routes, manner="urgent")
+
+    @property
+    def vital(self) -> "Database":
+        """The same database for a heartbeat, which waits for nothing else that a worker does."""
+        return Database(self._pool, self._routes, manner="vital")
 
     @property
     def patient(self) -> "Database":
@@ -133,7 +138,7 @@ class Database:
         seconds = self._routes.work.command_seconds
         if self._manner == "patient":
             return self._borrowed_patiently(seconds)
-        return self._pool.borrow(seconds, urgent=self._manner == "urgent")
+        return self._pool.borrow(seconds, rank=self._manner)
 
     @asynccontextmanager
     async def _borrowed_patiently(self, seconds: float | None) -> AsyncIterator[Connection]:
@@ -160,7 +165,7 @@ async def connect(
 ) -> AsyncIterator[Database]:
     """Use the database that the settings name, or the embedded one when they name none.
 
-    Of the pool's connections, `reserved` ones are left to `Database.urgent`.
+    Of the pool's connections, `reserved` ones are left to `Database.urgent`, and of several one to `Database.vital`.
 
     A call unanswered after `command_seconds` raises DatabaseUnavailable: so a silent partition is noticed.
     """

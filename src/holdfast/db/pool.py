@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Slot: TypeAlias = asyncpg.Pool[asyncpg.Record]
 
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
+Rank: TypeAlias = Literal["vital", "urgent", "usual"]
 
 CLOSE_SECONDS = 5.0
 # What nobody uses is given up: on a small server another process may be waiting for it.
@@ -32,22 +33,22 @@ class ConnectionPool:
     has none left. Here an open connection is preferred, and who finds none waits in line for one, or for the moment to
     try opening another.
 
-    `reserved` slots are left to urgent borrowers, who also come first: a worker's heartbeat must not wait for the
-    transactions of its phases.
+    `reserved` slots are left to urgent borrowers, who also come first: what a worker has finished must not wait for the
+    transactions of its phases. Of two or more, one is left to vital borrowers: nor must a heartbeat wait for endings
+    that someone's lock keeps.
     """
 
     def __init__(self, slots: "list[Slot]", *, reserved: int = 0) -> None:
         self._free = list(slots)
-        self._reserved = reserved
-        self._urgent: deque[asyncio.Future[Slot]] = deque()
-        self._waiting: deque[asyncio.Future[Slot]] = deque()
+        self._lines: dict[Rank, deque[asyncio.Future[Slot]]] = {"vital": deque(), "urgent": deque(), "usual": deque()}
+        self._spared: dict[Rank, int] = {"vital": 0, "urgent": max(reserved - 1, 0), "usual": reserved}
         self._pauses = Pauses()
         self._full_until = 0.0
 
     @asynccontextmanager
-    async def borrow(self, seconds: float | None, *, urgent: bool = False) -> AsyncIterator[Connection]:
+    async def borrow(self, seconds: float | None, *, rank: Rank = "usual") -> AsyncIterator[Connection]:
         """One connection while the block runs; NoConnection when there is none to be had for so many seconds."""
-        slot, connection = await self._take_within(seconds, urgent=urgent)
+        slot, connection = await self._take_within(seconds, rank)
         try:
             yield connection
         except Exception as error:
@@ -64,14 +65,14 @@ class ConnectionPool:
             finally:
                 self._put(slot)
 
-    async def _take_within(self, seconds: float | None, *, urgent: bool) -> "tuple[Slot, Connection]":
+    async def _take_within(self, seconds: float | None, rank: Rank) -> "tuple[Slot, Connection]":
         refusal = NoConnection(
             "no connection came free in time: check that the database answers, or raise HOLDFAST_POOL_SIZE"
         )
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    slot = await self._next_slot(urgent=urgent)
+                    slot = await self._next_slot(rank)
                     try:
                         return slot, await self._acquire(slot)
                     except ConnectionsUsedUp as error:
@@ -92,9 +93,9 @@ class ConnectionPool:
             self._pauses = Pauses()
         return connection
 
-    async def _next_slot(self, *, urgent: bool) -> "Slot":
+    async def _next_slot(self, rank: Rank) -> "Slot":
         """A slot with an open connection or, when the server may have room for one more, an empty one."""
-        line, spared = (self._urgent, 0) if urgent else (self._waiting, self._reserved)
+        line, spared = self._lines[rank], self._spared[rank]
         if not line and (slot := self._pick(spared)):
             return slot
         turn: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
@@ -125,8 +126,8 @@ class ConnectionPool:
         return slot
 
     def _put(self, slot: "Slot") -> None:
-        line = self._urgent or (self._waiting if len(self._free) >= self._reserved else None)
-        if line and (slot.get_size() or not self._is_full):
+        served = (line for rank, line in self._lines.items() if line and len(self._free) >= self._spared[rank])
+        if (line := next(served, None)) and (slot.get_size() or not self._is_full):
             line.popleft().set_result(slot)
         else:
             self._free.append(slot)

@@ -31,7 +31,8 @@ class Attempt:
     `number` counts the attempts at this phase that were charged. `answer` is what a provider answered to an earlier
     attempt that ended with Awaits. When `ended` is true the claim is lost, cancelled or
     out of time: a handler in a thread looks at it now and then, and stops; whatever it answers is not recorded.
-    `called` says that the handler was called. The token is another one after the worker was taken to be lost.
+    `called` says that the handler was called, `reserved` that money was set aside for it. The token is another one
+    after the worker was taken to be lost.
     """
 
     job_id: int
@@ -48,6 +49,7 @@ class Attempt:
     fraction: float | None = field(default=None, init=False)
     ended: bool = field(default=False, init=False)
     called: bool = field(default=False, init=False)
+    reserved: bool = field(default=False, init=False)
     _claimed_at: float = field(default_factory=time.monotonic, init=False)
 
     @property

@@ -16,7 +16,7 @@ from holdfast.engine.isolation import run_isolated
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase
 from holdfast.engine.queue import Queue
-from holdfast.errors import BudgetExceeded, InvalidInput, TimedOut
+from holdfast.errors import BudgetExceeded, Conflict, InvalidInput, TimedOut
 
 # Its call has waited for a connection already. Less than `ingest` stays for, more than a busy server should be asked.
 NO_CONNECTION_SECONDS = 5.0
@@ -33,7 +33,10 @@ async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
         if attempt.answer is not None and attempt.answer.is_overdue:
             attempt.answer.result()
         if phase.budget is not None:
-            await _reserve(attempt, phase, queue)
+            try:
+                await _reserve(attempt, phase, queue)
+            except Conflict as error:
+                return GiveBack(str(error))  # it was taken back before it had begun, which is no failure
         return _checked(await _call(attempt, phase), phase)
     except asyncio.CancelledError as error:
         if attempt.ended:
@@ -75,6 +78,7 @@ async def _reserve(attempt: Attempt, phase: Phase, queue: Queue) -> None:
     amount = phase.estimate_usd
     amount_usd = amount if isinstance(amount, Decimal) else amount(attempt)
     reservation = await insist(lambda: queue.reserve_budget(attempt, amount_usd))
+    attempt.reserved = reservation.granted
     if not reservation.granted:
         raise BudgetExceeded(
             f'budget "{reservation.budget}" has {money(reservation.left_usd)} left of the {money(amount_usd)} needed; '

@@ -32,8 +32,7 @@ REPLAYED = {
     "give_back": "select holdfast.give_back($1::text::jsonb)",
     "keep_answer": "select holdfast.keep_late_answer($1::text::jsonb)",
 }
-# What an attempt spent is told after the answers that it spent it on.
-ORDER = tuple(sorted(REPLAYED, key=lambda verb: verb != "keep_answer"))
+KEPT_FIRST = "keep_answer"
 LOCK, WRITTEN, REFUSED = "lock", ".json", ".refused"
 
 
@@ -103,8 +102,9 @@ class Journal:
 
 
 async def _offer(database: Database, path: Path) -> None:
-    verb, body = path.name.split("-")[0], await in_reserved_thread(path.read_text)
+    verb = path.name.split("-")[0]
     try:
+        body = await in_reserved_thread(path.read_text)
         await insist(lambda: database.execute(REPLAYED[verb], body))
     except Exception as error:
         events.journal_refused(str(path), error)
@@ -132,5 +132,6 @@ def _locked(folder: Path) -> int:
     return descriptor
 
 
-def _order(path: Path) -> int:
-    return ORDER.index(path.name.split("-")[0])
+def _order(path: Path) -> bool:
+    """What an attempt spent is told after the answers that it spent it on."""
+    return path.name.split("-")[0] != KEPT_FIRST

@@ -47,8 +47,11 @@ class Claims(Protocol):
 class Lifeline:
     """A worker's standing with the database. Only the database's word ends a claim: being out of touch ends nothing."""
 
-    def __init__(self, queue: Queue, claims: Claims, *, lanes: Callable[[], Sequence[Lane]], pace: Pace) -> None:
+    def __init__(
+        self, queue: Queue, claims: Claims, *, pulse: Queue, lanes: Callable[[], Sequence[Lane]], pace: Pace
+    ) -> None:
         self._queue = queue
+        self._pulse = pulse
         self._claims = claims
         self._lanes = lanes
         self._pace = pace
@@ -90,7 +93,7 @@ class Lifeline:
 
     async def _beat_once(self) -> None:
         sent_at = time.monotonic()
-        pulse = await self._queue.heartbeat(
+        pulse = await self._pulse.heartbeat(
             self.worker_id,
             self._claims.held(),
             names_all=self._claims.is_complete(),

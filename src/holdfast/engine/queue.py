@@ -156,6 +156,12 @@ class Queue:
         body = _json([_done_item(attempt, done) for attempt, done in endings])
         return await self._end("select * from holdfast.settle($1::text::jsonb)", body, connection)
 
+    async def settle_saved(self, attempt: Attempt, done: Done, connection: Connection) -> None:
+        """Settle the money of one that was settled, and has saved, in this transaction."""
+        await connection.execute(
+            "select holdfast.settle_saved($1, $2, $3)", attempt.job_id, attempt.token, done.cost_usd
+        )
+
     async def fail(self, endings: Sequence[tuple[Attempt, Failure]]) -> dict[Handle, str]:
         """Record failures; the phase's policy decides what happens next. Each is failed, already or stale."""
         body = _json([_failure_item(attempt, failure) for attempt, failure in endings])
@@ -248,6 +254,8 @@ def _done_item(attempt: Attempt, done: Done) -> dict[str, object]:
         item["metadata"] = dict(done.metadata)
     if done.ends_as is not None:
         item["ends_as"] = done.ends_as
+    if done.save is not None and attempt.reserved:
+        item["saves"] = True
     return item
 
 

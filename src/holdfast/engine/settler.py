@@ -30,8 +30,9 @@ Pair: TypeAlias = tuple[Attempt, Ending]
 GROUP_LIMIT = 500
 # How often a save may fail in a way that blames nobody, while the database answers others, until it is to blame.
 SAVE_TRIES = 3
-# A value that cannot be stored, a constraint that is violated; of a save also what is wrong with its statements.
-OWN_CLASSES = ("22", "23")
+# A value that cannot be stored, a constraint that is violated, one beyond the server's limits; of a save also what is
+# wrong with its statements.
+OWN_CLASSES = ("22", "23", "54")
 OWN_CLASSES_OF_SAVES = (*OWN_CLASSES, "21", "2F", "34", "38", "39", "42", "44", "P0")
 
 
@@ -71,7 +72,7 @@ class Settler:
         if isinstance(ending, Done) and ending.save is not None:
             self._begin(attempt, ending, self._write_saving(attempt, ending))
         elif at_once or ending.cost_usd:
-            self._begin(attempt, ending, self._write([(attempt, ending)]))
+            self._begin(attempt, ending, self._offer(attempt, ending))
         else:
             self._group.append((attempt, ending))
             self._arrived.set()
@@ -104,30 +105,55 @@ class Settler:
     async def _write(self, pairs: Sequence[Pair]) -> None:
         for kind in (Done, Awaits, Failure, GiveBack):
             if alike := [(attempt, ending) for attempt, ending in pairs if isinstance(ending, kind)]:
-                await self._offer(alike)
+                await self._offer_together(alike)
 
-    async def _offer(self, pairs: Sequence[Pair]) -> None:
-        """Write endings of one kind together. Where one of them is in the way, it alone is written otherwise."""
+    async def _offer_together(self, pairs: Sequence[Pair]) -> None:
+        """Write endings of one kind. What stands in the way of one, while the database answers, keeps no other."""
         pauses = Pauses()
         while True:
+            sent_at = time.monotonic()
             try:
                 results = await self._send(pairs)
                 break
             except Exception as error:
-                if not _is_own(error, OWN_CLASSES):
-                    events.ending_delayed(len(pairs), error)
-                    await asyncio.sleep(pauses.next())
-                elif len(pairs) > 1:
-                    middle = len(pairs) // 2
-                    await self._offer(pairs[:middle])
-                    await self._offer(pairs[middle:])
+                if _is_own(error, OWN_CLASSES):
+                    await self._tell_apart(pairs, error)
                     return
-                else:
-                    attempt, ending = pairs[0]
-                    events.ending_not_written(attempt, error)
-                    await self._offer([(attempt, _instead(ending, error))])
+                events.ending_delayed(len(pairs), error)
+                if self._answered_at() > sent_at:
+                    for attempt, ending in pairs:
+                        self._begin(attempt, ending, self._offer(attempt, ending))
                     return
+                await asyncio.sleep(pauses.next())
         self._finish(pairs, results)
+
+    async def _tell_apart(self, pairs: Sequence[Pair], error: Exception) -> None:
+        """One of them cannot be written: it alone is written otherwise."""
+        middle = len(pairs) // 2
+        if middle:
+            await self._offer_together(pairs[:middle])
+            await self._offer_together(pairs[middle:])
+        else:
+            await self._offer_instead(*pairs[0], error)
+
+    async def _offer(self, attempt: Attempt, ending: Ending) -> None:
+        """Write one ending, until the database takes it."""
+        pauses = Pauses()
+        while True:
+            try:
+                results = await self._send([(attempt, ending)])
+                break
+            except Exception as error:
+                if _is_own(error, OWN_CLASSES):
+                    await self._offer_instead(attempt, ending, error)
+                    return
+                events.ending_delayed(1, error)
+                await asyncio.sleep(pauses.next())
+        self._finish([(attempt, ending)], results)
+
+    async def _offer_instead(self, attempt: Attempt, ending: Ending, error: Exception) -> None:
+        events.ending_not_written(attempt, error)
+        await self._offer(attempt, _instead(ending, error))
 
     async def _send(self, pairs: Sequence[Pair]) -> dict[Handle, str]:
         match pairs[0][1]:
@@ -151,8 +177,7 @@ class Settler:
                 if self._answered_at() > counted_at:
                     tries, counted_at = tries + 1, time.monotonic()
                 if _is_own(error, OWN_CLASSES_OF_SAVES) or tries >= SAVE_TRIES:
-                    events.ending_not_written(attempt, error)
-                    await self._offer([(attempt, _instead(done, error))])
+                    await self._offer_instead(attempt, done, error)
                     return
                 events.ending_delayed(1, error)
                 await asyncio.sleep(pauses.next())
@@ -160,10 +185,13 @@ class Settler:
 
     async def _settle_and_save(self, attempt: Attempt, done: Done) -> dict[Handle, str]:
         assert done.save is not None
-        async with self._database.transaction() as connection:
+        # Patiently: a save that found no connection has not failed.
+        async with self._database.patient.transaction() as connection:
             results = await self._queue.settle([(attempt, done)], connection)
             if "settled" in results.values():
                 await done.save(connection)
+                if attempt.reserved:
+                    await self._queue.settle_saved(attempt, done, connection)
             return results
 
     def _finish(self, pairs: Sequence[Pair], results: dict[Handle, str]) -> None:

@@ -53,7 +53,9 @@ class Worker:
         self._database = database
         # What keeps the claims alive is served first, from connections that handlers cannot take.
         self._queue = Queue(database.urgent)
-        self._lifeline = Lifeline(self._queue, self, lanes=self._slots.all_lanes, pace=self._pace)
+        self._lifeline = Lifeline(
+            self._queue, self, pulse=Queue(database.vital), lanes=self._slots.all_lanes, pace=self._pace
+        )
         self._journal = journal
         self._settler = Settler(
             database,

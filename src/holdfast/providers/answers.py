@@ -1,5 +1,6 @@
 """The memory of paid calls: what was answered once is not paid for again."""
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from decimal import Decimal
@@ -23,6 +24,7 @@ class Answers:
     def __init__(self, database: Database, journal: Journal | None = None) -> None:
         self._database = database
         self._journal = journal
+        self._keeping: set[asyncio.Task[None]] = set()
 
     async def recall(self, organisation: str, keys: Sequence[str]) -> dict[str, Any]:
         """Those of the answers that are known."""
@@ -36,11 +38,14 @@ class Answers:
 
         Waits for a database that is away; meanwhile the answer is on disk.
         """
-        keeping = insist(lambda: self._keep(attempt, key, answer, cost_usd))
-        if self._journal is None:
-            await keeping
-        else:
-            await self._journal.guard(lambda: ("keep_answer", _kept(attempt, key, answer, cost_usd)), keeping)
+        writing = insist(lambda: self._keep(attempt, key, answer, cost_usd))
+        if self._journal is not None:
+            writing = self._journal.guard(lambda: ("keep_answer", _kept(attempt, key, answer, cost_usd)), writing)
+        # It is paid for: also kept when its attempt is broken off meanwhile.
+        keeping = asyncio.create_task(writing)
+        self._keeping.add(keeping)
+        keeping.add_done_callback(self._keeping.discard)
+        await asyncio.shield(keeping)
 
     async def _keep(self, attempt: Attempt, key: str, answer: Any, cost_usd: Decimal) -> None:
         await self._database.execute(

@@ -17,6 +17,7 @@ begin
         select * from lock_and_list_jobs(array(
             select j.id from pipeline_job j
             join phase p on p.pipeline = j.pipeline and p.name = j.phase
+            join document d on d.id = j.document_id
             where j.state = 'working' and j.started_at + make_interval(secs => p.limit_seconds) < v_now
               and (p_lease_seconds is null or not exists (
                   select from worker w
@@ -25,6 +26,7 @@ begin
                          or w.seen_at < v_now - make_interval(secs => p_lease_seconds / 2))))
             limit c_batch
             for update of j skip locked
+            for no key update of d skip locked
         ), 'timeout')
     loop
         v_limit := (select limit_seconds from phase where pipeline = v_job.pipeline and name = v_job.phase);

@@ -35,6 +35,8 @@ begin
         if v_item.cost_usd is null and exists (select from budget_entry e where e.job_id = v_job.id and e.token = v_token
                                                and e.settled_at is null and e.reserved_usd > 0) then
             v_error := v_error || '{"details": {"cost_is_known": false}}';
+        elsif v_item.cost_usd is null then
+            v_error := (select told_cost_unknown(v_error, p) from phase p where p.pipeline = v_job.pipeline and p.name = v_job.phase);
         end if;
         perform record_attempt(v_job, 'released', v_now, null, v_error, v_cost);
         update pipeline_job j

@@ -13,6 +13,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
     v_now timestamptz := clock();
     v_worker worker;
+    v_busy bigint[] := '{}';
 begin
     renewed := '[]';
     select * into v_worker from worker where id = p_worker and stopped_at is null for no key update;
@@ -26,8 +27,12 @@ begin
         where id = p_worker;
         if p_names_all then
             perform give_back((
-                select jsonb_agg(jsonb_build_object('job_id', j.id, 'token', j.token, 'reason', 'its worker never learned of the claim'))
+                select jsonb_agg(jsonb_build_object(
+                    'job_id', j.id, 'token', j.token, 'reason', 'its worker never learned of the claim',
+                    -- Who has set money aside was there, and nobody knows what it did with it.
+                    'cost_usd', case when e.job_id is null then 0 end))
                 from pipeline_job j
+                left join budget_entry e on e.job_id = j.id and e.token = j.token
                 where p_jobs is not null and j.worker_id = p_worker and j.state = 'working' and j.started_at < v_worker.seen_at
                   and (j.id, j.token) not in (
                       select i.job_id, i.token from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint))
@@ -37,7 +42,7 @@ begin
                       from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint) where i.job_id = j.id)
             ));
         end if;
-        renewed := resume_attempts(p_worker, p_jobs);
+        select r.renewed, r.busy into renewed, v_busy from resume_attempts(p_worker, p_jobs) r;
     end if;
     -- Jobs are found by key alone: where the state is named too, a plan may walk all jobs under way once for every item.
     with reported as materialized (
@@ -55,5 +60,6 @@ begin
     into stale
     from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint)
     left join pipeline_job j on j.id = i.job_id
-    where (alive and j.state = 'working' and (j.token = i.token or token_after(i.job_id, i.token) = j.token)) is not true;
+    where (alive and j.state = 'working' and (j.token = i.token or token_after(i.job_id, i.token) = j.token)) is not true
+      and i.job_id <> all (v_busy);   -- the next one will see
 end $$;

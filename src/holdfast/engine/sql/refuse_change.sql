@@ -17,7 +17,7 @@ end $$;
 -- Whether nobody knows yet what an attempt cost: it did not end by itself.
 create or replace function holdfast.may_become_known(p_attempt holdfast.pipeline_phase) returns boolean
 language sql immutable set search_path = holdfast, pg_temp as $$
-    select (p_attempt.outcome = 'lost' or p_attempt.error -> 'details' -> 'cost_is_known' is not distinct from 'false')
+    select (p_attempt.outcome in ('lost', 'cancelled') or p_attempt.error -> 'details' -> 'cost_is_known' is not distinct from 'false')
        and p_attempt.error -> 'details' -> 'cost_is_known' is distinct from 'true'
 $$;
 

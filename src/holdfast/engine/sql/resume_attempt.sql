@@ -47,15 +47,32 @@ begin
     return p_token + 1;
 end $$;
 
--- The same for all that a worker names: [{job_id, token, new_token}] of those that go on under another token.
-create or replace function holdfast.resume_attempts(p_worker text, p_jobs jsonb) returns jsonb
+-- The same for all that a worker names: [{job_id, token, new_token}] of those that go on under another token. Waits for no job:
+-- one that is locked ("busy") is perhaps being settled by this very worker, and its save may take long.
+create or replace function holdfast.resume_attempts(p_worker text, p_jobs jsonb, out renewed jsonb, out busy bigint[])
 language plpgsql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     v_handle record;
     v_token bigint;
-    v_renewed jsonb := '[]';
+    v_waiting bigint[] := array(
+        select i.job_id
+        from jsonb_to_recordset(p_jobs) as i(job_id bigint)
+        join pipeline_job j on j.id = i.job_id
+        where (j.state in ('queued', 'held', 'deadletter')) is true);
+    v_locked bigint[] := '{}';
 begin
+    renewed := '[]';
+    if v_waiting <> '{}' then
+        v_locked := array(select id from pipeline_job where id = any (v_waiting) order by id for update skip locked);
+        perform from budget_day d
+        join (select distinct e.budget_id, e.day
+              from pipeline_job j join budget_entry e on e.job_id = j.id and e.token = j.token
+              where j.id = any (v_locked)) t on t.budget_id = d.budget_id and t.day = d.day
+        order by d.budget_id, d.day
+        for update of d;
+    end if;
+    busy := array(select unnest(v_waiting) except select unnest(v_locked));
     for v_handle in
         select i.job_id, i.token
         from jsonb_to_recordset(p_jobs) as i(job_id bigint, token bigint)
@@ -64,12 +81,13 @@ begin
         order by i.job_id
     loop
         v_token := coalesce(token_after(v_handle.job_id, v_handle.token), v_handle.token);
-        v_token := coalesce(resume_attempt(v_handle.job_id, v_token, p_worker), v_token);
+        if v_handle.job_id = any (v_locked) then
+            v_token := coalesce(resume_attempt(v_handle.job_id, v_token, p_worker), v_token);
+        end if;
         if exists (select from pipeline_job where id = v_handle.job_id and token = v_token and state = 'working') then
-            v_renewed := v_renewed || jsonb_build_object('job_id', v_handle.job_id, 'token', v_handle.token, 'new_token', v_token);
+            renewed := renewed || jsonb_build_object('job_id', v_handle.job_id, 'token', v_handle.token, 'new_token', v_token);
         end if;
     end loop;
-    return v_renewed;
 end $$;
 
 -- The token under which an attempt that was taken to be lost goes on; null when it does not.

@@ -1,6 +1,7 @@
 -- Ends attempts that succeeded: records them, moves each job to its next phase and queues it, or ends it, in one step.
 -- Items: job_id, token, output, cost_usd, metadata (merged into the document's), ends_as (a status: the job is done with
--- it at once, whatever phases would follow).
+-- it at once, whatever phases would follow), saves (the caller writes more in this transaction and then calls settle_saved(),
+-- which settles the money; such an item comes alone).
 -- result: settled; already (this very attempt was settled before: safe to repeat after a cut connection); stale (someone else
 -- has claimed the job since: nothing is written but what it cost). A worker that was only taken to be lost settles as any other.
 create or replace function holdfast.settle(p_items jsonb)
@@ -146,12 +147,25 @@ begin
         join policy y on y.name = p.policy and y.two_level
         where d.id = a.document_id and i.job_id = any (p_settled);
     end if;
-    if exists (select from budget) then
+    if exists (select from budget) and not jsonb_path_exists(p_items, '$[*] ? (@.saves == true)') then
         perform lock_budgets_and_holds(p_settled);
         perform settle_entry(i.job_id, i.token, coalesce(i.cost_usd, 0))
         from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, cost_usd numeric)
         join budget_entry e on e.job_id = i.job_id and e.token = i.token and e.settled_at is null
         where i.job_id = any (p_settled);
+    end if;
+end $$;
+
+-- Settles the money of an attempt that "saves", when it has: from here to the end of the transaction everyone who pays from the
+-- same budget waits.
+create or replace function holdfast.settle_saved(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
+language plpgsql security definer set search_path = holdfast, pg_temp as $$
+declare
+    v_token bigint := coalesce(token_after(p_job_id, p_token), p_token);
+begin
+    if exists (select from pipeline_phase where job_id = p_job_id and token = v_token and outcome = 'completed') then
+        perform lock_budgets_and_holds(array[p_job_id]);
+        perform settle_entry(p_job_id, v_token, coalesce(p_cost_usd, 0));
     end if;
 end $$;
 

@@ -36,9 +36,11 @@ begin
         select * from lock_and_list_jobs(array(
             select j.id from pipeline_job j
             join worker w on w.id = j.worker_id
+            join document d on d.id = j.document_id
             where j.state = 'working' and (w.lost_at is not null or w.stopped_at is not null)
             limit c_batch
             for update of j skip locked
+            for no key update of d skip locked   -- one that someone keeps must not keep all others
         ), 'worker_lost')
     loop
         perform end_failed(v_job, 'lost', jsonb_build_object(

@@ -12,7 +12,7 @@ grant execute on function
     holdfast.register_worker(text, text, integer, jsonb), holdfast.stop_worker(text),
     holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb, boolean, double precision), holdfast.settle(jsonb),
     holdfast.fail(jsonb), holdfast.give_back(jsonb), holdfast.await_answers(jsonb), holdfast.reserve_budget(bigint, bigint, numeric),
-    holdfast.settle_budget(bigint, bigint, numeric), holdfast.sweep(double precision, text),
+    holdfast.settle_budget(bigint, bigint, numeric), holdfast.settle_saved(bigint, bigint, numeric), holdfast.sweep(double precision, text),
     holdfast.check_timeouts(double precision), holdfast.advance_trials(), holdfast.members_under_way(bigint), holdfast.wake_parents()
 to holdfast_worker;
 
