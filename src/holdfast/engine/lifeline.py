@@ -56,6 +56,9 @@ class Lifeline:
         self._lanes = lanes
         self._pace = pace
         self._soon = asyncio.Event()
+        self._sweeping = asyncio.Lock()
+        # How many jobs its sweeps have let go on.
+        self.moved = 0
         self.worker_id = ""
         # When the last heartbeat that was answered was sent.
         self.answered_at = time.monotonic()
@@ -124,7 +127,9 @@ class Lifeline:
 
     async def sweep_once(self) -> Mapping[str, Any]:
         """Take back what dead workers held, some hundred jobs of it, and say what that was."""
-        swept = await self._queue.sweep(self._pace.lease_seconds, self.worker_id)
+        async with self._sweeping:
+            swept = await self._queue.sweep(self._pace.lease_seconds, self.worker_id)
+            self.moved += len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"]
         events.swept(swept["lost_jobs"], swept["timed_out_jobs"])
         return swept
 

@@ -112,7 +112,7 @@ class Worker:
                 continue
             self._work.clear()
             # Asked before: what ends during the claim may queue what the claim no longer sees.
-            nothing_ran = not self._running and not self._settler.backlog
+            nothing_ran, moved = not self._running and not self._settler.backlog, self._lifeline.moved
             attempts = await self._take(lanes)
             for attempt in attempts or ():
                 self._start(attempt)
@@ -120,7 +120,7 @@ class Worker:
                 woken = True
                 await asyncio.sleep(0)
             elif until_idle and attempts == [] and nothing_ran:
-                if not await insist(self._bring_back):
+                if not await insist(self._bring_back) and self._lifeline.moved == moved:
                     return
             else:
                 woken = await self._wait(self._work, SECOND_LOOK_SECONDS if woken else self._pause())
@@ -223,12 +223,12 @@ class Worker:
 
         Jobs of a worker that may be dead count: within a lease it will be known.
         """
-        swept = await self._lifeline.sweep_once()
-        moved = len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"]
-        moved += await self._queue.wake_parents()
-        if swept["undecided"] and not moved:
+        moved = self._lifeline.moved
+        undecided = (await self._lifeline.sweep_once())["undecided"]
+        moved = self._lifeline.moved - moved + await self._queue.wake_parents()
+        if undecided and not moved:
             await self._wait(self._work, self._pause())
-        return int(moved + swept["undecided"])
+        return int(moved + undecided)
 
     async def _listen(self) -> None:
         await self._database.listen("holdfast", self._notified)
