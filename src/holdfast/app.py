@@ -109,7 +109,7 @@ class App:
     @cached_property
     def pipelines(self) -> tuple[Pipeline, ...]:
         """The built-in pipelines and those that the settings name."""
-        # Whoever has paid for what it wants to store waits for a connection instead of paying again.
+        # A phase that has paid for what it wants to store waits for a connection instead of paying again.
         built_in = self.assembly.with_database(self.database.patient).pipelines()
         return unique((*built_in, *load_pipelines(self.settings.pipelines, self)))
 

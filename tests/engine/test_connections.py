@@ -118,6 +118,7 @@ async def test_heartbeats_go_on_while_endings_wait_for_a_lock(database: Database
                 blocked_at = await database.fetchval("select clock_timestamp()")
                 await until(is_heard)
             await until(lambda: all_final(database))
+    assert {job["crash_count"] for job in await jobs_of(database)} == {0}
 
 
 async def test_finished_work_waits_for_a_connection_to_be_saved(database: Database, dsn: str) -> None:

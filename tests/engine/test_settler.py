@@ -86,6 +86,8 @@ async def test_save_that_waits_for_a_lock_keeps_nobody_waiting(dsn: str, databas
     ):
         await other.execute("lock table public.kept in exclusive mode")
         await until(lambda: _ended(database, 20))
+        waiting, *others = await jobs_of(database)
+        assert (waiting["state"], {job["state"] for job in others}) == ("working", {"done"})
 
 
 async def test_slow_save_keeps_nobody_from_the_budget_it_pays_from(database: Database) -> None:

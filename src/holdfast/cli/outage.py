@@ -1,4 +1,4 @@
-"""Waits for a database that is away, and tells whoever looks on."""
+"""Waits for a database that is away, and tells the user."""
 
 import time
 from collections.abc import Awaitable, Callable

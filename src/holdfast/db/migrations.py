@@ -88,7 +88,7 @@ async def migrate(
     """Apply what is missing, in one transaction, and say what that was. Idempotent.
 
     Of processes that run it at once one applies and the others wait, then find nothing to do. To change a table takes
-    a lock, and whoever waits for it stops all who come after: so each try waits a moment only, `on_wait` hears for
+    a lock, and a session that waits for it stops all behind it: so each try waits a moment only, `on_wait` hears for
     whom, and after `wait_seconds` it ends with DatabaseUnavailable.
     """
     plan = _Plan(read_migrations(directory), read_functions(functions))

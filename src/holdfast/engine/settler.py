@@ -158,13 +158,15 @@ class Settler:
     async def _send(self, pairs: Sequence[Pair]) -> dict[Handle, str]:
         match pairs[0][1]:
             case Done():
-                return await self._queue.settle(pairs)  # type: ignore[arg-type]
+                return await self._queue.settle([(one, done) for one, done in pairs if isinstance(done, Done)])
             case Awaits():
-                return await self._queue.await_answers(pairs)  # type: ignore[arg-type]
+                return await self._queue.await_answers(
+                    [(one, asked) for one, asked in pairs if isinstance(asked, Awaits)]
+                )
             case Failure():
-                return await self._queue.fail(pairs)  # type: ignore[arg-type]
+                return await self._queue.fail([(one, failed) for one, failed in pairs if isinstance(failed, Failure)])
             case GiveBack():
-                return await self._queue.give_back(pairs)  # type: ignore[arg-type]
+                return await self._queue.give_back([(one, back) for one, back in pairs if isinstance(back, GiveBack)])
 
     async def _write_saving(self, attempt: Attempt, done: Done) -> None:
         """Settle and save in one transaction, away from all others: whatever its save does is its own affair."""

@@ -1,4 +1,4 @@
--- Since when each worker has answered without a gap: whoever declares another lost must itself have been in touch for as long.
+-- Since when each worker has answered without a gap: a worker that declares another lost must itself have been in touch for as long.
 set local role holdfast_owner;
 
 alter table holdfast.worker add column in_touch_since timestamptz;
