@@ -15,6 +15,7 @@ from holdfast.artifacts.document_file import DocumentFile, file_of
 from holdfast.artifacts.retention import remove_unused
 from holdfast.configs.questions import Configs
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
+from holdfast.db.pgvector import describe_pgvector
 from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
 from holdfast.engine import events
 from holdfast.engine.answer import Answer, deliver
@@ -261,9 +262,11 @@ class App:
         broken = await missing_artifacts(self.database, self.assembly.store, deep=deep)
         return [*await examine(self.database), *artifact_findings(broken)]
 
-    async def old_snapshots(self) -> list[str]:
-        """Who keeps the database from cleaning up, and with that slows the queue down."""
-        return await old_snapshots(self.database)
+    async def database_doubts(self) -> list[str]:
+        """What keeps searches from being answered by meaning, and who keeps the database from cleaning up."""
+        async with self.database.transaction() as connection:
+            notes = await describe_pgvector(connection)
+        return [*notes, *await old_snapshots(self.database)]
 
     async def repair(self, actor: str) -> list[Repair]:
         """Mend what can be mended at any time, audited under this name."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import holdfast
-from holdfast.access.supabase import FrontEnd, open_to_supabase
+from holdfast.access.supabase import FrontEnd, check_project, open_to_supabase
 from holdfast.db.connection import Database, connect_directly
 from holdfast.db.migrations import Applied, migrate, pending
 from holdfast.db.preflight import Lack, preflight
@@ -45,6 +45,8 @@ async def migrate_for_supabase(
     settings: Settings, claims: tuple[str, ...], *, on_wait: Callable[[str], None] | None = None
 ) -> tuple[Migrated, FrontEnd]:
     """Bring the configured database up to date, then open it to the front ends of its project."""
+    async with connect_directly(settings) as database:
+        await check_project(database, claims)
     migrated = await migrate_database(settings, on_wait=on_wait)
     async with connect_directly(settings) as database:
         return migrated, await open_to_supabase(database, claims)

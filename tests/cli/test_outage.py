@@ -9,9 +9,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from holdfast.app import open_for_worker
+from holdfast.cli import carrying
+from holdfast.cli.picture import shown
+from holdfast.cli.request import Request
 from holdfast.db.cluster import Cluster
+from holdfast.settings import Settings
 from tests.cli.conftest import SECONDS, CommandLine
 from tests.conftest import OwnServer
+from tests.proxy import Proxy
 
 # More than one batch: some are still to be submitted when the first are seen.
 FILES = 130
@@ -19,9 +25,9 @@ AWAY = "the database is away"
 CHARGED = "select count(*) from holdfast.pipeline_job where retry_count > 0 or last_error is not null"
 
 
-def _notes(folder: Path, about: str) -> str:
+def _notes(folder: Path, about: str, files: int = FILES) -> str:
     (folder / about).mkdir()
-    for number in range(FILES):
+    for number in range(files):
         (folder / about / f"{number}.txt").write_text(f"Note {number} on {about}: the gate opens at {number} o'clock.")
     return str(folder / about)
 
@@ -88,3 +94,34 @@ async def test_ingest_outlives_a_database_that_is_stopped_and_started(own_server
     assert sum(again.json["taken_in"].values()) == FILES
     assert await _count(dsn, "select count(*) from holdfast.pipeline_job where state = 'done'") == 2 * FILES
     assert await _count(dsn, CHARGED) == 0
+
+
+async def test_ingest_looks_again_soon_after_an_outage(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How long it waits for the next look follows from what a look costs: counting the outage, it would be minutes."""
+    monkeypatch.setattr(carrying, "LOOK_SHARE", 0.01)
+    request = Request(
+        sources=(_notes(tmp_path, "tides", files=20),),
+        organisation=None,
+        pipeline="documents",
+        name=None,
+        metadata={},
+        priority=100,
+        watch=False,
+        wait=True,
+    )
+    async with Proxy(dsn) as proxy, open_for_worker(Settings(database_url=proxy.dsn, home=tmp_path / "home")) as app:
+        with shown(quiet=True) as picture:
+            working = asyncio.create_task(carrying.carry(app, request, picture))
+            await _documents(dsn, more_than=0)
+            proxy.refuse()
+            async with asyncio.timeout(SECONDS):
+                while AWAY not in capsys.readouterr().err:
+                    await asyncio.sleep(0.1)
+            await asyncio.sleep(2)
+            proxy.restore()
+            async with asyncio.timeout(SECONDS):
+                summary = await working
+    assert summary is not None
+    assert summary["states"] == {"done": 20}

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from holdfast.db.connection import Database, connect
+from holdfast.engine.patience import insist
 from holdfast.errors import ConnectionsUsedUp, DatabaseUnavailable, DatabaseUnusable, NoConnection
 from holdfast.settings import Settings
 from tests.endpoint import with_user
+from tests.proxy import Proxy
 
 
 def _error(state: str, text: str) -> bytes:
@@ -102,7 +104,7 @@ async def test_what_someone_must_mend_is_unusable() -> None:
 
 
 async def test_host_without_an_address_is_no_connection() -> None:
-    with pytest.raises(NoConnection, match="cannot reach the database"):
+    with pytest.raises(NoConnection, match=r"cannot reach the database: host no-such-host\.invalid: "):
         async with connect(Settings(database_url="postgresql://ada:s3cr3t@no-such-host.invalid/d")):
             pass
 
@@ -118,11 +120,38 @@ async def test_who_was_connected_goes_on_trying(dsn: str, guest: str, database: 
         with pytest.raises(NoConnection, match="refuses the login"):
             await _call_until_refused(visitor)
         await database.execute(f'alter role "{guest}" login')
-        assert await visitor.fetchval("select 1") == 1
+        assert await insist(lambda: visitor.fetchval("select 1")) == 1
         while not heard.empty():
             heard.get_nowait()
         assert await _first_heard(database, heard) == "hello"
         listening.cancel()
+
+
+class _Counted(Proxy):
+    """Counts who comes."""
+
+    came = 0
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.came += 1
+        await super()._serve(reader, writer)
+
+
+async def test_who_is_refused_does_not_knock_with_every_call(dsn: str, guest: str, database: Database) -> None:
+    """Servers and their guards lock out an address that fails to log in again and again."""
+    async with (
+        _Counted(with_user(dsn, guest)) as proxy,
+        connect(Settings(database_url=with_user(proxy.dsn, guest), pool_size=4)) as visitor,
+    ):
+        await database.execute(f'alter role "{guest}" nologin')
+        proxy.cut()
+        before = proxy.came
+        for _ in range(200):
+            with pytest.raises(DatabaseUnavailable):
+                await visitor.fetchval("select 1")
+        assert 1 <= proxy.came - before <= 20
+        await database.execute(f'alter role "{guest}" login')
+        assert await insist(lambda: visitor.fetchval("select 1")) == 1
 
 
 async def _call_until_refused(visitor: Database) -> None:

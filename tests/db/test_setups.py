@@ -127,7 +127,7 @@ async def test_second_login_that_may_create_roles_is_told_what_to_run(fresh: Thr
     await bring_up(await make(fresh, "press", "first"))
     settings = await make(fresh, "other", "second")
     if await graded(fresh):
-        with pytest.raises(DatabaseUnusable, match="may not act as holdfast_owner: as") as refusal:
+        with pytest.raises(DatabaseUnusable, match="may not act as holdfast_owner: have") as refusal:
             await bring_up(settings)
         assert not await fresh.value(HAS_SCHEMA, database="second")
         await fresh.execute(*_statements(refusal.value))
@@ -163,14 +163,53 @@ async def test_prepared_roles_let_a_login_without_rights_migrate_and_work(fresh:
     async with open_app(Settings(database_url=fresh.dsn("press_api", "library"))) as api:
         await api.register()
         assert await serves_tenants(api.database)
-    with pytest.raises(DatabaseUnusable, match=r'may not see the schema holdfast.*grant holdfast_owner to "stranger"'):
-        await _stranger(fresh)
 
 
-async def _stranger(fresh: Throwaway) -> None:
+async def test_login_without_any_grant_is_told_which_to_ask_for(fresh: Throwaway) -> None:
+    await bring_up(await make(fresh, "press", "library"))
     await fresh.execute("create role stranger login")
-    async with open_app(Settings(database_url=fresh.dsn("stranger", "library"))):
-        pass
+    stranger = Settings(database_url=fresh.dsn("stranger", "library"))
+    with pytest.raises(
+        DatabaseUnusable, match=r'may not see the schema holdfast: .* `grant ROLE to "stranger"` with holdfast_readonly'
+    ):
+        async with open_app(stranger):
+            pass
+    checked = typed(stranger, "migrate", "--check")
+    assert (checked.returncode, checked.stderr) == (1, "")
+    assert 'have an administrator run: grant holdfast_owner to "stranger"' in checked.stdout
+    assert "holdfast_owner to migrate" in typed(stranger, "migrate").stderr
+    await fresh.execute('grant holdfast_readonly to "stranger"')
+    async with open_app(stranger) as app:
+        assert await app.overview.health()
+
+
+async def test_login_that_cannot_open_a_project_is_told_so_before_anything_is_created(fresh: Throwaway) -> None:
+    await fresh.execute("create role press login", 'create database "library"')
+    await fresh.execute(*(f"create role {name}" for name in ("anon", "authenticated", "service_role")))
+    await fresh.execute(preparation(["press"]), database="library")
+    settings = Settings(database_url=fresh.dsn("press", "library"))
+    refused = typed(settings, "migrate", "--for", "supabase")
+    asked = "create role holdfast_claims nologin; grant holdfast_claims to press with admin option; "
+    asked += "grant holdfast_api to press with admin option"
+    assert refused.returncode == 1
+    assert asked in refused.stderr
+    assert await fresh.value("select to_regclass('holdfast.migration') is null", database="library")
+    await fresh.execute(*asked.split("; "), "grant create on schema public to press", database="library")
+    assert (done := typed(settings, "migrate", "--for", "supabase")).returncode == 0, done.stderr
+
+
+async def test_doctor_says_that_vectors_went_and_migrating_brings_them_back(fresh: Throwaway) -> None:
+    if not await fresh.value(HAS_PGVECTOR):
+        pytest.skip("this server has no pgvector")
+    settings = await make(fresh, "postgres", "library")
+    await bring_up(settings)
+    async with open_app(settings) as app:
+        assert await app.database_doubts() == []
+        await fresh.execute("drop extension vector cascade", database="library")
+        (doubt,) = await app.database_doubts()
+        assert doubt.startswith("searches are answered by words alone: pgvector is not created in this database")
+        assert typed(settings, "migrate").returncode == 0
+        assert await app.database_doubts() == []
 
 
 async def test_login_with_no_right_is_told_all_that_is_missing_before_anything_is_created(fresh: Throwaway) -> None:

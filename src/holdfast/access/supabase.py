@@ -22,6 +22,22 @@ from (values ('authenticated', 'holdfast_claims'), ('service_role', 'holdfast_ap
 where not pg_has_role(member, role, 'usage')
 """
 
+# What a login that only migrates may lack: roles that others prepared can be granted only by who was given them to pass
+# on. Before PostgreSQL 16 any login that may create roles could.
+UNGRANTABLE = """
+select string_agg(
+    case when w.oid is null then format('create role %I nologin; ', p.role) else '' end
+    || format('grant %I to %I with admin option', p.role, u.rolname), '; ' order by p.member)
+from (values ('authenticated', 'holdfast_claims'), ('service_role', 'holdfast_api')) p(member, role)
+join pg_roles u on u.rolname = current_user and not u.rolsuper
+left join pg_roles w on w.rolname = p.role
+where case
+    when w.oid is null then not u.rolcreaterole
+    else not pg_has_role(p.member, w.oid, 'usage') and not pg_has_role(u.oid, w.oid, 'member with admin option')
+         and not (u.rolcreaterole and current_setting('server_version_num')::integer < 160000)
+end
+"""
+
 # Asked of the catalogue, so that what is reported is what holds.
 GRANTED = """
 select 'authenticated' as role, format('select (%s)', string_agg(a.attname, ', ' order by a.attnum)) as rights,
@@ -62,6 +78,14 @@ class FrontEnd:
     granted: tuple[Grant, ...]
 
 
+async def check_project(database: Database, claims: tuple[str, ...]) -> None:
+    """Refuse what `open_to_supabase` would refuse, before anything is changed."""
+    for claim in claims:
+        _path(claim)
+    async with database.transaction() as connection:
+        await _check_roles(connection)
+
+
 async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> FrontEnd:
     """Grant what a project's API roles need, in one transaction. Idempotent; without `claims` those set before stay.
 
@@ -70,7 +94,7 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
     paths = [_path(claim) for claim in claims]
     async with database.transaction() as connection:
         await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
-        await _check_project(connection)
+        await _check_roles(connection)
         await _store(connection, paths)
         try:
             async with connection.transaction():
@@ -78,10 +102,12 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
         except asyncpg.InsufficientPrivilegeError as error:
             raise DatabaseUnusable(
                 f"this login may not open the database to Supabase ({error.args[0]}): use the login that migrated, "
-                'which is "postgres" on Supabase, or have a superuser run it once'
+                'which is "postgres" on Supabase, or have an administrator run it once'
             ) from error
         if remedy := await connection.fetchval(UNINHERITED):
-            raise DatabaseUnusable(f"a role of the project does not inherit: as a superuser run `{remedy}`, then again")
+            raise DatabaseUnusable(
+                f"a role of the project does not inherit: have an administrator run `{remedy}`, then run it again"
+            )
         granted = [Grant(**row) for row in await connection.fetch(GRANTED, list(API_ROLES))]
         rows = await connection.fetch("select path from holdfast.claim_path order by position")
     return FrontEnd(tuple(".".join(row["path"]) for row in rows), tuple(granted))
@@ -96,11 +122,16 @@ def _path(claim: str) -> list[str]:
     return parts
 
 
-async def _check_project(connection: Connection) -> None:
+async def _check_roles(connection: Connection) -> None:
     missing = [f'"{name}"' for name in API_ROLES if not await connection.fetchval("select to_regrole($1)", name)]
     if missing:
         raise DatabaseUnusable(
             f"this is not a Supabase project: it has no role {', '.join(missing)}; migrate without --for supabase"
+        )
+    if remedy := await connection.fetchval(UNGRANTABLE):
+        raise DatabaseUnusable(
+            f"this login may not grant Holdfast's roles to those of the project: have an administrator run `{remedy}`, "
+            "then migrate again; nothing was changed"
         )
 
 

@@ -54,15 +54,16 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
     On one snapshot, locking nothing; then asks the store for every artifact that a finished document needs. Exit code
     1 when one does not hold. --repair mends first, in short audited transactions, then proves again. What is doubtful
     in the settings, such as a model without a price, is named too, and what protection against malicious files this
-    machine lacks; and who keeps a snapshot that is older than some minutes, because that slows the queue down.
+    machine lacks; what keeps searches from being answered by meaning; and who keeps a snapshot that is older than some
+    minutes, because that slows the queue down.
     """
 
     async def prove(app: "App") -> "tuple[list[Repair], list[Finding], list[str], list[str]]":
         repairs = await app.repair(actor()) if repair else []
         doubts = [*app.doubts, *await app.sandbox_gaps()]
-        return repairs, await app.examine(deep=deep), doubts, await app.old_snapshots()
+        return repairs, await app.examine(deep=deep), doubts, await app.database_doubts()
 
-    repairs, findings, doubts, snapshots = run(prove, as_json=as_json)
+    repairs, findings, doubts, database_doubts = run(prove, as_json=as_json)
 
     def render() -> None:
         for mended in repairs:
@@ -73,10 +74,12 @@ def doctor(repair: RepairOption = False, deep: Deep = False, as_json: Json = Fal
             print("every invariant holds")
         for doubt in doubts:
             emit(f"settings: {doubt}")
-        for snapshot in snapshots:
-            emit(f"database: {snapshot}")
+        for doubt in database_doubts:
+            emit(f"database: {doubt}")
 
-    answer({"repairs": repairs, "findings": findings, "doubts": doubts + snapshots}, as_json=as_json, render=render)
+    answer(
+        {"repairs": repairs, "findings": findings, "doubts": doubts + database_doubts}, as_json=as_json, render=render
+    )
     if findings:
         raise typer.Exit(WORK_FAILED)
 
@@ -154,7 +157,7 @@ def _check(*, as_json: bool) -> None:
         for change in found.missing:
             print(f"missing: {_label(change)}")
         for lack in found.lacks:
-            print(f"missing: the right to {lack.deed}; as a superuser run: {lack.statement}")
+            print(f"missing: the right to {lack.deed}; have an administrator run: {lack.statement}")
         if not found.missing and not found.lacks:
             print("the database is up to date")
         for note in found.notes:

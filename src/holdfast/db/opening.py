@@ -49,7 +49,7 @@ class Opener:
         except HoldfastError:
             raise
         except Exception as error:
-            raise translate_connecting(error, self.setting) from error
+            raise translate_connecting(error, self.setting, self.locate().hosts) from error
 
     async def open_again(self) -> RawConnection:
         """`open` for who was connected before: a password that is changed or a tenant that is paused may come back,

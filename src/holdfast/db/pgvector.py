@@ -12,7 +12,9 @@ STATE = """
 select current_user::text as login, a.default_version as available, e.extversion as version, n.nspname::text as schema,
        string_to_array(regexp_replace(e.extversion, '[^0-9.].*', ''), '.')::integer[] < '{0,8}' as too_old,
        has_schema_privilege(n.oid, 'usage') as usable,
-       to_regclass('holdfast.embedding') is not null as in_use,
+       exists (
+           select from pg_class where relnamespace = to_regnamespace('holdfast') and relname = 'embedding'
+       ) as in_use,
        exists (
            select from pg_proc where pronamespace = to_regnamespace('holdfast') and proname = 'to_vector'
        ) as is_wrapped
@@ -65,16 +67,16 @@ def _remedy(row: asyncpg.Record) -> str | None:
         return "this server has no pgvector; install its package, then run `holdfast migrate`"
     if row["version"] is None:
         return (
-            "pgvector is not created in this database; `holdfast migrate` creates it where the server lets this login, "
-            f"else as a superuser run `create schema if not exists {HOME}; create extension vector schema {HOME}` "
-            "first"
+            "pgvector is not created in this database; run `holdfast migrate` and, where the server does not let it, "
+            f"have an administrator run `create schema if not exists {HOME}; create extension vector schema {HOME}` "
+            "before"
         )
     if row["too_old"]:
         return f"pgvector is {row['version']}; install 0.8 or newer and run `alter extension vector update`"
     if not row["usable"] and not row["is_wrapped"]:
         schema, login = quoted(row["schema"]), quoted(row["login"])
         return (
-            f"role {login} may not use pgvector in schema {row['schema']}; as a superuser run `grant usage on schema "
-            f"{schema} to {login}`, then `holdfast migrate`"
+            f"role {login} may not use pgvector in schema {row['schema']}; have an administrator run `grant usage on "
+            f"schema {schema} to {login}`, then run `holdfast migrate`"
         )
     return None

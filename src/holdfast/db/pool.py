@@ -13,7 +13,7 @@ from asyncpg.pool import PoolConnectionProxy
 from holdfast.db.opening import Opener, RawConnection
 from holdfast.db.pauses import LONGEST_SECONDS, Pauses
 from holdfast.db.translation import translate
-from holdfast.errors import ConnectionsUsedUp, DatabaseUnavailable, NoConnection
+from holdfast.errors import ConnectionsUsedUp, DatabaseUnavailable, DatabaseUnusable, NoConnection
 
 if TYPE_CHECKING:
     Slot: TypeAlias = asyncpg.Pool[asyncpg.Record]
@@ -24,6 +24,9 @@ Rank: TypeAlias = Literal["vital", "urgent", "usual"]
 CLOSE_SECONDS = 5.0
 # What nobody uses is given up: on a small server another process may be waiting for it.
 IDLE_SECONDS = 30.0
+# A login that worked before and is refused now is tried again at this pace, for all borrowers: servers lock out who
+# tries often.
+REFUSED_SECONDS = (0.5, 5.0)
 
 
 class ConnectionPool:
@@ -44,6 +47,9 @@ class ConnectionPool:
         self._spared: dict[Rank, int] = {"vital": 0, "urgent": max(reserved - 1, 0), "usual": reserved}
         self._pauses = Pauses()
         self._full_until = 0.0
+        self._logins = Pauses(*REFUSED_SECONDS)
+        self._refusal: NoConnection | None = None
+        self._refused_until = 0.0
 
     @asynccontextmanager
     async def borrow(self, seconds: float | None, *, rank: Rank = "usual") -> AsyncIterator[Connection]:
@@ -83,14 +89,18 @@ class ConnectionPool:
     async def _acquire(self, slot: "Slot") -> Connection:
         is_empty = not slot.get_size()
         try:
+            if is_empty and self._refusal and time.monotonic() < self._refused_until:
+                raise NoConnection(str(self._refusal)) from None
             connection: Connection = await slot.acquire()
         except BaseException as error:
             if isinstance(error, ConnectionsUsedUp):
                 self._full_until = time.monotonic() + self._pauses.next()
+            if isinstance(error, NoConnection) and isinstance(error.__cause__, DatabaseUnusable):
+                self._refusal, self._refused_until = error, time.monotonic() + self._logins.next()
             self._put(slot)
             raise
         if is_empty:
-            self._pauses = Pauses()
+            self._pauses, self._logins, self._refusal = Pauses(), Pauses(*REFUSED_SECONDS), None
         return connection
 
     async def _next_slot(self, rank: Rank) -> "Slot":

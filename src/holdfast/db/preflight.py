@@ -54,7 +54,7 @@ select exists (select from unnest($1::text[]) name where to_regrole(name) is nul
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """A right that the login needs and does not have, and the statement by which a superuser grants it."""
+    """A right that the login needs and does not have, and the statement by which an administrator grants it."""
 
     deed: str
     statement: str
@@ -76,7 +76,7 @@ class Preflight:
         deeds = ", ".join(lack.deed for lack in self.lacks)
         statements = "; ".join(lack.statement for lack in self.lacks)
         raise DatabaseUnusable(
-            f"role {quoted(self.login)} may not {deeds}: as a superuser run `{statements}`, or what "
+            f"role {quoted(self.login)} may not {deeds}: have an administrator run `{statements}`, or what "
             f"`holdfast migrate --print-roles` prints, then migrate again. Without roles organizations cannot be kept "
             "apart, so there is no way to run without them; nothing was changed"
         )
@@ -103,8 +103,9 @@ async def refuse_blind(connection: Connection) -> None:
     if not row["sees_schema"]:
         login = quoted(row["login"])
         raise DatabaseUnusable(
-            f"role {login} may not see the schema holdfast: as a superuser run `grant holdfast_owner to {login}`, "
-            "then migrate again"
+            f"role {login} may not see the schema holdfast: have an administrator run `grant ROLE to {login}` with "
+            "holdfast_readonly to look, holdfast_worker to work, holdfast_api to serve and control, or holdfast_owner "
+            "to migrate and for all of it"
         )
 
 

@@ -3,7 +3,9 @@
 Poolers do not speak with the server's codes: Supavisor says XX000 to everything, PgBouncer 08P01. Their words decide.
 """
 
+import socket
 import ssl
+from collections.abc import Sequence
 
 import asyncpg
 
@@ -38,10 +40,10 @@ UNUSABLE_WORDS = (
 NO_TLS = "rejected SSL upgrade"
 
 
-def translate_connecting(error: Exception, setting: str = URL) -> HoldfastError:
+def translate_connecting(error: Exception, setting: str = URL, hosts: Sequence[str] = ()) -> HoldfastError:
     """Our error for any that was raised while opening a connection: there every one is about the database.
 
-    `setting` is the one that names the address.
+    `setting` is the one that names the address, and `hosts` those that it names.
     """
     match error:
         case asyncpg.PostgresError():
@@ -62,6 +64,9 @@ def translate_connecting(error: Exception, setting: str = URL) -> HoldfastError:
                 f"the database offers no encryption: {error}; enable TLS in the server, or change sslmode or the "
                 f"address in {setting}"
             )
+        case socket.gaierror():
+            named = ", ".join(hosts)
+            return NoConnection(f"cannot reach the database: host {named}: {error.strerror}; check {setting} and DNS")
         case OSError():
             return NoConnection(f"cannot reach the database: {error}; check that it runs and {setting}")
         case UnicodeError():

@@ -1,6 +1,7 @@
 """The two ways to one database: for work, perhaps through a pooler, and directly for what needs a session."""
 
 import asyncio
+import logging
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from holdfast.errors import DatabaseUnusable, HoldfastError
 ANSWER_SECONDS = 30.0
 NOTIFICATION_SECONDS = 5.0
 NOTIFICATIONS = 3
+
+_log = logging.getLogger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,9 @@ async def _check_hears(one: RawConnection, other: RawConnection) -> None:
             async with asyncio.timeout(NOTIFICATION_SECONDS):
                 await heard.wait()
                 return
+        _log.warning(
+            "listening.silent", extra={"seconds": NOTIFICATION_SECONDS, "setting": "HOLDFAST_DATABASE_DIRECT_URL"}
+        )
     raise DatabaseUnusable(
         "HOLDFAST_DATABASE_DIRECT_URL leads through a pooler that delivers no notifications: "
         "name the server itself or a pooler in session mode"
