@@ -904,6 +904,7 @@ create table holdfast.worker (
     lost_at timestamp with time zone,
     stopped_at timestamp with time zone,
     in_touch_since timestamp with time zone not null,
+    heartbeat_number bigint not null default 0,
     constraint worker_id_check CHECK (((length(id) >= 1) AND (length(id) <= 255))),
     constraint worker_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -1018,7 +1019,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function has_vectors() returns boolean
 -- function hash_of_embedded(p_context text, p_text text) returns text
 -- function hears(p_receivers text, p_happened_in text) returns boolean
--- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
+-- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, p_number bigint, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
 -- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
 -- function holding_jobs(p_jobs bigint[], p_category text) returns SETOF bigint

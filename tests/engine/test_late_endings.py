@@ -133,6 +133,20 @@ async def test_claim_that_is_about_to_be_answered_is_not_given_back(database: Da
     assert list((await scenario.settle([attempt])).values()) == ["settled"]
 
 
+async def test_heartbeat_that_was_overtaken_on_its_way_changes_nothing(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    for number in (2, 3):
+        await clock.advance(seconds=1)
+        await scenario.queue.heartbeat(WORKER, [attempt], number=number)
+    seen_at = await database.fetchval("select seen_at from holdfast.worker")
+    pulse = await scenario.queue.heartbeat(WORKER, [], number=1)
+    assert (pulse.alive, pulse.stale, pulse.renewed) == (True, frozenset(), {})
+    assert (await scenario.job(attempt.job_id))["state"] == "working"
+    assert await database.fetchval("select seen_at from holdfast.worker") == seen_at
+
+
 async def test_heartbeat_does_not_wait_for_a_save_that_its_worker_makes(database: Database, clock: Clock) -> None:
     scenario = await _stories(database)
     attempt = await _claim_and_lose(scenario, clock)

@@ -1,0 +1,9 @@
+-- Which of a worker's heartbeats was the last: one that was overtaken on its way says nothing about now.
+set local role holdfast_owner;
+
+alter table holdfast.worker add column heartbeat_number bigint not null default 0;
+
+-- Its successor is asked otherwise.
+drop function if exists holdfast.heartbeat(text, jsonb, boolean, double precision);
+
+reset role;
