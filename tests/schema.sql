@@ -905,6 +905,7 @@ create table holdfast.worker (
     stopped_at timestamp with time zone,
     in_touch_since timestamp with time zone not null,
     heartbeat_number bigint not null default 0,
+    ended_jobs bigint[] not null default '{}'::bigint[],
     constraint worker_id_check CHECK (((length(id) >= 1) AND (length(id) <= 255))),
     constraint worker_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);

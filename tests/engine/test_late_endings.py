@@ -270,6 +270,38 @@ async def test_result_that_was_ready_in_time_is_no_timeout_after_an_outage(datab
     assert list((await scenario.settle([attempt])).values()) == ["settled"]
 
 
+async def test_result_that_waits_to_be_written_is_no_timeout(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    attempt.ended = True
+    await _stay_in_touch(scenario, clock, [attempt], attempt.limit_seconds + 2 * LEASE_SECONDS)
+    assert (await scenario.queue.sweep(LEASE_SECONDS, WORKER))["timed_out_jobs"] == []
+    assert await database.fetchval("select updated_jobs from holdfast.check_timeouts()") == []
+    assert list((await scenario.settle([attempt])).values()) == ["settled"]
+
+
+async def test_worker_in_touch_is_given_time_to_say_that_an_attempt_ended(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    await _stay_in_touch(scenario, clock, [attempt], attempt.limit_seconds + 1)
+    assert (await scenario.queue.sweep(LEASE_SECONDS, WORKER))["timed_out_jobs"] == []
+    await _stay_in_touch(scenario, clock, [attempt], LEASE_SECONDS)
+    assert (await scenario.queue.sweep(LEASE_SECONDS, WORKER))["timed_out_jobs"] == [attempt.job_id]
+
+
+async def test_result_that_a_dead_worker_could_not_write_is_lost(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    attempt.ended = True
+    await scenario.queue.heartbeat(WORKER, [attempt])
+    await clock.advance(seconds=attempt.limit_seconds + LEASE_SECONDS)
+    swept = await scenario.queue.sweep(LEASE_SECONDS)
+    assert (swept["lost_jobs"], swept["timed_out_jobs"]) == ([attempt.job_id], [])
+
+
 async def test_clock_that_was_set_back_hides_no_dead_worker(database: Database, clock: Clock) -> None:
     scenario = await begin(database, plain("extract"))
     submitted = await scenario.submit_one()
@@ -317,6 +349,12 @@ async def _claim_and_lose(scenario: Scenario, clock: Clock) -> Attempt:
     await scenario.queue.heartbeat(OTHER, [])
     assert (await scenario.queue.sweep(LEASE_SECONDS))["lost_jobs"] == [attempt.job_id]
     return attempt
+
+
+async def _stay_in_touch(scenario: Scenario, clock: Clock, attempts: list[Attempt], seconds: float) -> None:
+    for _ in range(round(seconds / 2)):
+        await clock.advance(seconds=2)
+        await scenario.queue.heartbeat(WORKER, attempts)
 
 
 async def _results(scenario: Scenario, attempt: Attempt, done: Done) -> list[str]:

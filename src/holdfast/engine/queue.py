@@ -147,7 +147,9 @@ class Queue:
 
         `number` counts its heartbeats: one that arrives after a later one changes nothing.
         """
-        body = _json([{"job_id": a.job_id, "token": a.token, "progress": a.fraction} for a in attempts])
+        body = _json(
+            [{"job_id": a.job_id, "token": a.token, "progress": a.fraction, "ended": a.ended} for a in attempts]
+        )
         row = await self._database.fetchrow(
             "select * from holdfast.heartbeat($1, $2::text::jsonb, $3, $4, $5)",
             worker,

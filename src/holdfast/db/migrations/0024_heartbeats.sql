@@ -1,7 +1,10 @@
--- Which of a worker's heartbeats was the last: one that was overtaken on its way says nothing about now.
+-- Which of a worker's heartbeats was the last: one that was overtaken on its way says nothing about now. And which of its jobs have
+-- ended and wait to be written: no limit counts for these.
 set local role holdfast_owner;
 
-alter table holdfast.worker add column heartbeat_number bigint not null default 0;
+alter table holdfast.worker
+    add column heartbeat_number bigint not null default 0,
+    add column ended_jobs bigint[] not null default '{}';
 
 -- Its successor is asked otherwise.
 drop function if exists holdfast.heartbeat(text, jsonb, boolean, double precision);

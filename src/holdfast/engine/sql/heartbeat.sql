@@ -1,4 +1,5 @@
--- Renews a worker and records its jobs' progress. Items: job_id, token, progress (0 to 1, or null).
+-- Renews a worker and records its jobs' progress. Items: job_id, token, progress (0 to 1, or null), ended (its work is over and
+-- its ending about to be written: it is late for no limit any more).
 -- A worker that was declared lost is back, under its own name: only stop_worker() ends one for good. Attempts that were taken
 -- from it and that nobody has claimed since are its own again, each under a new token ("renewed").
 -- Answers whether the worker may go on, and which of the handles it named are no longer its own ("stale"): those attempts
@@ -26,6 +27,7 @@ begin
     if alive then
         update worker
         set seen_at = v_now, lost_at = null, heartbeat_number = coalesce(p_number, heartbeat_number),
+            ended_jobs = array(select i.job_id from jsonb_to_recordset(p_jobs) as i(job_id bigint, ended boolean) where i.ended),
             in_touch_since = case when v_worker.lost_at is null
                                        and v_worker.seen_at between v_now - make_interval(secs => p_lease_seconds / 2) and v_now
                                   then in_touch_since else v_now end
