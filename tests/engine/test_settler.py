@@ -184,6 +184,19 @@ async def test_what_cannot_be_stored_is_one_charged_failure(database: Database, 
     assert (attempts, await database.fetchval("select sum(charged::integer) from holdfast.error_log")) == (calls, calls)
 
 
+async def test_smallest_failure_that_is_refused_is_offered_again_after_a_pause(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(_: Attempt) -> Done:
+        return Done(cost_usd=Decimal("0.01"))
+
+    await database.execute(REFUSE_FIRST.replace("{state}", "23514").replace("<= 2", "<= 5"))
+    (job,) = await work_off(database, pipeline_of(handle, policy=STRICT))
+    assert job["error_code"] == "ENDING_NOT_STORABLE"
+    said = [record.message for record in caplog.records if record.message.startswith("attempt.not_written")]
+    assert said == ["attempt.not_written"] * 2 + ["attempt.not_written_yet"] * 3
+
+
 async def test_restarts_in_the_middle_of_paid_calls_never_pass_the_budget(database: Database) -> None:
     calls = 0
     begun = asyncio.Event()
