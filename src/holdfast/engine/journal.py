@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,6 @@ from holdfast.engine import events
 from holdfast.engine.patience import insist
 from holdfast.engine.strict_json import dump
 from holdfast.errors import HoldfastError
-from holdfast.event_loop import in_reserved_thread
 
 Value = TypeVar("Value")
 
@@ -34,6 +34,9 @@ REPLAYED = {
 }
 KEPT_FIRST = "keep_answer"
 LOCK, WRITTEN, REFUSED = "lock", ".json", ".refused"
+
+# Its own: a disk that hangs must keep nobody from looking up where the database is.
+_threads = ThreadPoolExecutor(4, thread_name_prefix="holdfast-journal")
 
 
 class Journal:
@@ -61,13 +64,13 @@ class Journal:
             task.cancel()
             raise
         if kept is not None:
-            await in_reserved_thread(lambda: kept.unlink(missing_ok=True))
+            await _in_thread(lambda: kept.unlink(missing_ok=True))
         return value
 
     async def replay(self, database: Database) -> None:
         """Offer what dead workers left behind. What the database refuses for good stays, under another name."""
         place = self._place = self._root / str(await insist(lambda: database.fetchval(INSTALLATION)))
-        for folder, lock in await in_reserved_thread(lambda: list(_abandoned(place))):
+        for folder, lock in await _in_thread(lambda: list(_abandoned(place))):
             for path in sorted(folder.glob(f"*{WRITTEN}"), key=_order):
                 await _offer(database, path)
             if not list(folder.glob(f"*{REFUSED}")):
@@ -76,7 +79,7 @@ class Journal:
 
     async def _keep(self, verb: str, body: object) -> Path | None:
         try:
-            return await in_reserved_thread(lambda: self._write(verb, dump(body)))
+            return await _in_thread(lambda: self._write(verb, dump(body)))
         except (OSError, HoldfastError) as error:
             events.journal_not_kept(error)  # it is in memory still
             return None
@@ -101,17 +104,21 @@ class Journal:
         return self._folder
 
 
+async def _in_thread(call: Callable[[], Value]) -> Value:
+    return await asyncio.get_running_loop().run_in_executor(_threads, call)
+
+
 async def _offer(database: Database, path: Path) -> None:
     verb = path.name.split("-")[0]
     try:
-        body = await in_reserved_thread(path.read_text)
+        body = await _in_thread(path.read_text)
         await insist(lambda: database.execute(REPLAYED[verb], body))
     except Exception as error:
         events.journal_refused(str(path), error)
-        await in_reserved_thread(lambda: path.rename(path.with_suffix(REFUSED)))
+        await _in_thread(lambda: path.rename(path.with_suffix(REFUSED)))
     else:
         events.journal_replayed(verb)
-        await in_reserved_thread(path.unlink)
+        await _in_thread(path.unlink)
 
 
 def _abandoned(root: Path) -> Iterator[tuple[Path, int]]:
