@@ -97,10 +97,12 @@ class Journal:
     def _own_folder(self) -> Path:
         if self._folder is None:
             assert self._place is not None
-            folder = self._place / f"{os.getpid()}-{secrets.token_hex(4)}"
-            folder.mkdir(mode=0o700, parents=True)
-            self._lock = _locked(folder)
-            self._folder = folder
+            name = f"{os.getpid()}-{secrets.token_hex(4)}"
+            # Others see it once it is locked: before, they would take it for a dead worker's, and remove it.
+            hidden = self._place / f".{name}"
+            hidden.mkdir(mode=0o700, parents=True)
+            self._lock = _locked(hidden)
+            self._folder = hidden.rename(self._place / name)
         return self._folder
 
 
@@ -123,7 +125,7 @@ async def _offer(database: Database, path: Path) -> None:
 
 def _abandoned(root: Path) -> Iterator[tuple[Path, int]]:
     """Folders whose processes are gone, and the locks that make them this process's."""
-    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+    for folder in sorted(root.glob("[!.]*")):
         with suppress(OSError):
             yield folder, _locked(folder)
 
