@@ -522,6 +522,7 @@ create table holdfast.phase (
     limit_seconds double precision not null,
     provider text,
     budget text,
+    paid boolean not null default false,
     constraint phase_limit_seconds_check CHECK ((limit_seconds > (0)::double precision)),
     constraint phase_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
     constraint phase_position_check CHECK (("position" >= 0)),

@@ -174,14 +174,30 @@ async def test_attempt_taken_back_before_it_had_reserved_is_not_charged(database
 ASKING = Pipeline("asking", (Phase(name="ask", handler=no_work, done="asked", provider="model"),))
 
 
-async def test_cost_of_an_attempt_that_an_operator_took_back_becomes_known(database: Database, clock: Clock) -> None:
-    scenario = await begin(database, ASKING)
+PAYING = Pipeline("paying", (Phase(name="ask", handler=no_work, done="asked", paid=True),))
+
+
+@pytest.mark.parametrize("pipeline", [ASKING, PAYING], ids=["names a provider", "is paid"])
+async def test_cost_of_an_attempt_that_an_operator_took_back_becomes_known(
+    database: Database, clock: Clock, pipeline: Pipeline
+) -> None:
+    scenario = await begin(database, pipeline)
     await scenario.submit()
     attempt = await scenario.claim_one("ask")
     await clock.advance(minutes=5)
     await database.execute("select holdfast.requeue_stuck(1)")
     error = await database.fetchval("select error from holdfast.pipeline_phase")
     assert error["details"] == {"cost_is_known": False}
+    assert await _results(scenario, attempt, PAID) == ["stale"]
+    assert await _recorded(database) == Decimal("0.25")
+
+
+async def test_cost_of_a_paid_attempt_that_timed_out_becomes_known(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, PAYING)
+    await scenario.submit()
+    attempt = await scenario.claim_one("ask")
+    await clock.advance(seconds=attempt.limit_seconds + 1)
+    await database.execute("select holdfast.check_timeouts()")
     assert await _results(scenario, attempt, PAID) == ["stale"]
     assert await _recorded(database) == Decimal("0.25")
 

@@ -6,6 +6,9 @@ alter table holdfast.worker
     add column heartbeat_number bigint not null default 0,
     add column ended_jobs bigint[] not null default '{}';
 
+-- Whether a phase pays someone whom it does not name: then what an attempt cost that was broken off is unknown.
+alter table holdfast.phase add column paid boolean not null default false;
+
 -- Its successor is asked otherwise.
 drop function if exists holdfast.heartbeat(text, jsonb, boolean, double precision);
 
