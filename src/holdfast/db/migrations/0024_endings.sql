@@ -9,7 +9,8 @@ alter table holdfast.worker
 -- Whether a phase pays someone whom it does not name: then what an attempt cost that was broken off is unknown.
 alter table holdfast.phase add column paid boolean not null default false;
 
--- Its successor is asked otherwise.
+-- Their successors are asked otherwise.
 drop function if exists holdfast.heartbeat(text, jsonb, boolean, double precision);
+drop function if exists holdfast.lock_budgets_and_holds(bigint[], bigint[]);
 
 reset role;
