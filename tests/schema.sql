@@ -1067,6 +1067,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function lock_for_endings(p_items jsonb, p_holding bigint[]) returns void
 -- function lock_for_transition(p_jobs bigint[], p_documents bigint[], p_holding bigint[]) returns void
 -- function lock_late_ones(p_items jsonb, p_settled bigint[]) returns void
+-- function lock_parents(p_items jsonb) returns void
 -- function lock_versions(p_document bigint) returns void
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
