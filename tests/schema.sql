@@ -522,6 +522,7 @@ create table holdfast.phase (
     limit_seconds double precision not null,
     provider text,
     budget text,
+    paid boolean not null default false,
     constraint phase_limit_seconds_check CHECK ((limit_seconds > (0)::double precision)),
     constraint phase_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
     constraint phase_position_check CHECK (("position" >= 0)),
@@ -904,6 +905,8 @@ create table holdfast.worker (
     lost_at timestamp with time zone,
     stopped_at timestamp with time zone,
     in_touch_since timestamp with time zone not null,
+    heartbeat_number bigint not null default 0,
+    ended_jobs bigint[] not null default '{}'::bigint[],
     constraint worker_id_check CHECK (((length(id) >= 1) AND (length(id) <= 255))),
     constraint worker_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -1018,7 +1021,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function has_vectors() returns boolean
 -- function hash_of_embedded(p_context text, p_text text) returns text
 -- function hears(p_receivers text, p_happened_in text) returns boolean
--- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
+-- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, p_number bigint, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
 -- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
 -- function holding_jobs(p_jobs bigint[], p_category text) returns SETOF bigint
@@ -1058,10 +1061,13 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
 -- function living_copy(p_document bigint, p_rather bigint, p_except bigint[]) returns bigint
 -- function lock_and_list_jobs(p_jobs bigint[], p_category text) returns SETOF holdfast.pipeline_job
--- function lock_budgets_and_holds(p_jobs bigint[], p_holding bigint[]) returns void
+-- function lock_budgets_and_holds(p_jobs bigint[], p_holding bigint[], p_late bigint[]) returns void
 -- function lock_documents(p_documents bigint[]) returns void
 -- function lock_for_deletion(p_document bigint) returns void
+-- function lock_for_endings(p_items jsonb, p_holding bigint[]) returns void
 -- function lock_for_transition(p_jobs bigint[], p_documents bigint[], p_holding bigint[]) returns void
+-- function lock_late_ones(p_items jsonb, p_settled bigint[]) returns void
+-- function lock_parents(p_items jsonb) returns void
 -- function lock_versions(p_document bigint) returns void
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -1197,6 +1203,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function remove_story(p_document bigint) returns jsonb, with its owner's rights
 -- function reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
 -- function reopen_entry(p_job_id bigint, p_token bigint, p_new_token bigint) returns void
+-- function reopen_resumed(p_job_id bigint, p_token bigint) returns void
 -- function replace_older(p_organisation text, p_platform text, p_location text) returns void
 -- function replaced_above(p_document bigint) returns bigint
 -- function replaced_by(p_documents bigint[]) returns bigint[]
@@ -1207,6 +1214,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function reset(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function resume_attempt(p_job_id bigint, p_token bigint, p_worker text) returns bigint
 -- function resume_attempts(p_worker text, p_jobs jsonb, OUT renewed jsonb, OUT busy bigint[]) returns record
+-- function resumed_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 -- function retries_of(p_job bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint

@@ -304,8 +304,10 @@ class Model(History):
 
     def _could_have_spoken(self, job: Job, lease: timedelta) -> bool:
         worker = self.workers[job.worker or ""]
-        in_touch = worker.in_touch_since + PHASE[job.phase].limit <= self.now and worker.seen_at >= self.now - lease / 2
-        return worker.stopped or (in_touch and not worker.lost)
+        limit = PHASE[job.phase].limit
+        in_touch = worker.in_touch_since + limit <= self.now and worker.seen_at >= self.now - lease / 2
+        had_time = job.started_at is not None and job.started_at + limit + lease <= self.now
+        return worker.stopped or (in_touch and had_time and not worker.lost)
 
     def sweep(self, lease: timedelta, by: str | None = None) -> tuple[set[int], set[int]]:
         """Jobs of workers that fell silent or stopped go back, and only those. Then what is late ends."""

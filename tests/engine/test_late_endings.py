@@ -133,6 +133,20 @@ async def test_claim_that_is_about_to_be_answered_is_not_given_back(database: Da
     assert list((await scenario.settle([attempt])).values()) == ["settled"]
 
 
+async def test_heartbeat_that_was_overtaken_on_its_way_changes_nothing(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    for number in (2, 3):
+        await clock.advance(seconds=1)
+        await scenario.queue.heartbeat(WORKER, [attempt], number=number)
+    seen_at = await database.fetchval("select seen_at from holdfast.worker")
+    pulse = await scenario.queue.heartbeat(WORKER, [], number=1)
+    assert (pulse.alive, pulse.stale, pulse.renewed) == (True, frozenset(), {})
+    assert (await scenario.job(attempt.job_id))["state"] == "working"
+    assert await database.fetchval("select seen_at from holdfast.worker") == seen_at
+
+
 async def test_heartbeat_does_not_wait_for_a_save_that_its_worker_makes(database: Database, clock: Clock) -> None:
     scenario = await _stories(database)
     attempt = await _claim_and_lose(scenario, clock)
@@ -160,14 +174,30 @@ async def test_attempt_taken_back_before_it_had_reserved_is_not_charged(database
 ASKING = Pipeline("asking", (Phase(name="ask", handler=no_work, done="asked", provider="model"),))
 
 
-async def test_cost_of_an_attempt_that_an_operator_took_back_becomes_known(database: Database, clock: Clock) -> None:
-    scenario = await begin(database, ASKING)
+PAYING = Pipeline("paying", (Phase(name="ask", handler=no_work, done="asked", paid=True),))
+
+
+@pytest.mark.parametrize("pipeline", [ASKING, PAYING], ids=["names a provider", "is paid"])
+async def test_cost_of_an_attempt_that_an_operator_took_back_becomes_known(
+    database: Database, clock: Clock, pipeline: Pipeline
+) -> None:
+    scenario = await begin(database, pipeline)
     await scenario.submit()
     attempt = await scenario.claim_one("ask")
     await clock.advance(minutes=5)
     await database.execute("select holdfast.requeue_stuck(1)")
     error = await database.fetchval("select error from holdfast.pipeline_phase")
     assert error["details"] == {"cost_is_known": False}
+    assert await _results(scenario, attempt, PAID) == ["stale"]
+    assert await _recorded(database) == Decimal("0.25")
+
+
+async def test_cost_of_a_paid_attempt_that_timed_out_becomes_known(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, PAYING)
+    await scenario.submit()
+    attempt = await scenario.claim_one("ask")
+    await clock.advance(seconds=attempt.limit_seconds + 1)
+    await database.execute("select holdfast.check_timeouts()")
     assert await _results(scenario, attempt, PAID) == ["stale"]
     assert await _recorded(database) == Decimal("0.25")
 
@@ -256,6 +286,38 @@ async def test_result_that_was_ready_in_time_is_no_timeout_after_an_outage(datab
     assert list((await scenario.settle([attempt])).values()) == ["settled"]
 
 
+async def test_result_that_waits_to_be_written_is_no_timeout(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    attempt.ended = True
+    await _stay_in_touch(scenario, clock, [attempt], attempt.limit_seconds + 2 * LEASE_SECONDS)
+    assert (await scenario.queue.sweep(LEASE_SECONDS, WORKER))["timed_out_jobs"] == []
+    assert await database.fetchval("select updated_jobs from holdfast.check_timeouts()") == []
+    assert list((await scenario.settle([attempt])).values()) == ["settled"]
+
+
+async def test_worker_in_touch_is_given_time_to_say_that_an_attempt_ended(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    await _stay_in_touch(scenario, clock, [attempt], attempt.limit_seconds + 1)
+    assert (await scenario.queue.sweep(LEASE_SECONDS, WORKER))["timed_out_jobs"] == []
+    await _stay_in_touch(scenario, clock, [attempt], LEASE_SECONDS)
+    assert (await scenario.queue.sweep(LEASE_SECONDS, WORKER))["timed_out_jobs"] == [attempt.job_id]
+
+
+async def test_result_that_a_dead_worker_could_not_write_is_lost(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, plain("extract"))
+    await scenario.submit()
+    attempt = await scenario.claim_one("extract")
+    attempt.ended = True
+    await scenario.queue.heartbeat(WORKER, [attempt])
+    await clock.advance(seconds=attempt.limit_seconds + LEASE_SECONDS)
+    swept = await scenario.queue.sweep(LEASE_SECONDS)
+    assert (swept["lost_jobs"], swept["timed_out_jobs"]) == ([attempt.job_id], [])
+
+
 async def test_clock_that_was_set_back_hides_no_dead_worker(database: Database, clock: Clock) -> None:
     scenario = await begin(database, plain("extract"))
     submitted = await scenario.submit_one()
@@ -303,6 +365,12 @@ async def _claim_and_lose(scenario: Scenario, clock: Clock) -> Attempt:
     await scenario.queue.heartbeat(OTHER, [])
     assert (await scenario.queue.sweep(LEASE_SECONDS))["lost_jobs"] == [attempt.job_id]
     return attempt
+
+
+async def _stay_in_touch(scenario: Scenario, clock: Clock, attempts: list[Attempt], seconds: float) -> None:
+    for _ in range(round(seconds / 2)):
+        await clock.advance(seconds=2)
+        await scenario.queue.heartbeat(WORKER, attempts)
 
 
 async def _results(scenario: Scenario, attempt: Attempt, done: Done) -> list[str]:

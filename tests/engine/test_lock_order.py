@@ -31,6 +31,8 @@ PAYING = Pipeline(
     ),
 )
 SLOW_DOWN = RateLimited("slow down", retry_after_seconds=600)
+PAID_BY = {"asking": "ask", "embedding": "embed"}
+OTHER = "worker-2"
 CANCEL = "select result from holdfast.cancel($1::bigint[])"
 
 
@@ -47,6 +49,21 @@ async def claimed_with_reservations(scenario: Scenario, count: int = 2) -> list[
     for attempt in attempts:
         assert await scenario.reserve(attempt, "1")
     return attempts
+
+
+async def claimed_by(scenario: Scenario, phase: str, worker: str) -> Attempt:
+    """An attempt of that worker, with a reservation."""
+    await scenario.register_worker(worker)
+    attempt = await scenario.claim_one(phase, worker=worker)
+    assert await scenario.reserve(attempt, "1")
+    return attempt
+
+
+async def lose(scenario: Scenario, clock: Clock, kept: list[Attempt]) -> None:
+    """Declare the first worker lost, and not the other, which has these attempts."""
+    await clock.advance(seconds=11)
+    await scenario.queue.heartbeat(OTHER, kept)
+    await scenario.queue.sweep(10)
 
 
 async def in_each_phase(scenario: Scenario) -> tuple[Attempt, Attempt]:
@@ -105,6 +122,50 @@ async def test_heartbeat_that_renews_two_and_the_late_ending_of_one_share_a_budg
     await ending
     assert (first.job_id, first.token) in (await beating).renewed
     assert await reserved(scenario) == 1
+
+
+async def test_group_with_a_late_ending_and_the_ending_of_who_claimed_its_job_share_a_budget_day(
+    scenario: Scenario, clock: Clock
+) -> None:
+    """The late one's job is locked before the budget's day, which another of the group needs as well."""
+    await scenario.submit(2)
+    late = await claimed_by(scenario, "ask", WORKER)
+    in_time = await claimed_by(scenario, "ask", OTHER)
+    await lose(scenario, clock, [in_time])
+    again = await claimed_by(scenario, "ask", OTHER)
+    async with scenario.database.transaction() as other:
+        await other.execute("select from holdfast.budget_day for update")
+        ending = asyncio.create_task(end(scenario, "settle", [in_time, late]))
+        await until_someone_waits_for_a_lock(scenario.database, 1)
+        failing = asyncio.create_task(end(scenario, "fail", [again]))
+        await until_someone_waits_for_a_lock(scenario.database, 2)
+    await asyncio.gather(ending, failing)
+    assert await reserved(scenario) == 0
+
+
+@pytest.mark.parametrize("verb", ["settle", "fail", "give back"])
+async def test_group_with_a_late_ending_and_a_cancel_meet_at_two_budgets(
+    scenario: Scenario, clock: Clock, verb: str
+) -> None:
+    """The group needs the second budget for one that comes in time, and the first for one that comes late."""
+    database = scenario.database
+    first, second = [row["name"] for row in await database.fetch("select name from holdfast.budget order by id")]
+    await scenario.submit(4)
+    await scenario.settle([attempt for _ in range(2) for attempt in await scenario.claim("ask")])
+    late = await claimed_by(scenario, PAID_BY[first], WORKER)
+    in_time, *doomed = [await claimed_by(scenario, PAID_BY[name], OTHER) for name in (second, first, second)]
+    await lose(scenario, clock, [in_time, *doomed])
+    async with database.transaction() as other:
+        await other.execute(
+            "select from holdfast.budget_day where budget_id = (select min(id) from holdfast.budget) for update"
+        )
+        cancelling = asyncio.create_task(database.fetch(CANCEL, [attempt.job_id for attempt in doomed]))
+        await until_someone_waits_for_a_lock(database, 1)
+        ending = asyncio.create_task(end(scenario, verb, [in_time, late]))
+        await until_someone_waits_for_a_lock(database, 2)
+    await ending
+    assert [row["result"] for row in await cancelling] == ["cancelled"] * 2
+    assert await reserved(scenario) == 0
 
 
 async def test_claim_and_fail_meet_at_two_holds(scenario: Scenario) -> None:

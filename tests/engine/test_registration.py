@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.pipeline import Done, Pipeline
+from holdfast.engine.pipeline import Done, Phase, Pipeline
 from holdfast.engine.policy import PATIENT, Policy, Rule
 from holdfast.engine.queue import Lane, Queue
 from holdfast.engine.slots import Slots
 from holdfast.errors import Category, CorruptInput, InvalidInput, NetworkTimeout, NotFound, RateLimited
 from tests.conftest import Clock
-from tests.engine.scenario import LEASE_SECONDS, WORKER, Scenario, begin, plain
+from tests.engine.scenario import LEASE_SECONDS, WORKER, Scenario, begin, no_work, plain
 
 
 async def test_registering_the_same_declaration_again_changes_nothing(database: Database) -> None:
@@ -60,6 +60,13 @@ async def test_process_without_a_model_leaves_what_others_declared(database: Dat
     before = await _declared(database)
     await Queue(database).register([_enriching(provider=None, budget=None)])
     assert await _declared(database) == before
+
+
+async def test_phase_that_others_declared_paid_stays_paid(database: Database) -> None:
+    for paid in (True, False):
+        phase = Phase(name="ask", handler=no_work, done="asked", paid=paid)
+        await Queue(database).register([Pipeline("asking", (phase,))])
+    assert await database.fetchval("select paid from holdfast.phase")
 
 
 async def test_worker_pays_from_its_own_budget_whatever_others_declare(database: Database) -> None:

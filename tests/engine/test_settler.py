@@ -12,6 +12,8 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, GiveBack, Outcome
 from holdfast.engine.policy import STRICT
 from holdfast.settings import Settings
+from tests.conftest import Clock
+from tests.engine.scenario import LEASE_SECONDS, STORIES, begin
 from tests.engine.working import all_final, jobs_of, pipeline_of, running, take_in, until, work_off
 
 # What says nothing about the ending: conflicts, a server that is read-only, going, full, broken, or nobody knows what.
@@ -114,6 +116,27 @@ async def test_slow_save_keeps_nobody_from_the_budget_it_pays_from(database: Dat
     assert tuple(row or ()) == (0, Decimal("0.06"))
 
 
+async def test_late_save_keeps_nobody_from_the_budget_it_pays_from(database: Database, clock: Clock) -> None:
+    scenario = await begin(database, STORIES)
+    await database.execute("select holdfast.set_budget('stories', 10)")
+    await scenario.submit(2)
+    late, other = await scenario.claim("enrich", 2)
+    for attempt in (late, other):
+        assert await scenario.reserve(attempt, "1")
+        attempt.reserved = True
+    await clock.advance(seconds=LEASE_SECONDS + 1)
+    await scenario.queue.sweep(LEASE_SECONDS)
+    done = Done(save=no_save, cost_usd=Decimal("0.25"))
+    async with database.transaction() as saving:
+        assert list((await scenario.queue.settle([(late, done)], saving)).values()) == ["settled"]
+        async with asyncio.timeout(20):
+            assert list((await scenario.settle([other], Done(cost_usd=Decimal("0.5")))).values()) == ["settled"]
+        await scenario.queue.settle_saved(late, done, saving)
+    row = await database.fetchrow("select reserved_usd, spent_usd from holdfast.budget_day")
+    assert tuple(row or ()) == (0, Decimal("0.75"))
+    assert await database.fetchval("select sum(cost_usd) from holdfast.pipeline_phase") == Decimal("0.75")
+
+
 async def test_ending_that_something_stands_in_the_way_of_keeps_no_other_waiting(dsn: str, database: Database) -> None:
     claimed, go_on = 0, asyncio.Event()
 
@@ -184,6 +207,19 @@ async def test_what_cannot_be_stored_is_one_charged_failure(database: Database, 
     assert (attempts, await database.fetchval("select sum(charged::integer) from holdfast.error_log")) == (calls, calls)
 
 
+async def test_smallest_failure_that_is_refused_is_offered_again_after_a_pause(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(_: Attempt) -> Done:
+        return Done(cost_usd=Decimal("0.01"))
+
+    await database.execute(REFUSE_FIRST.replace("{state}", "23514").replace("<= 2", "<= 5"))
+    (job,) = await work_off(database, pipeline_of(handle, policy=STRICT))
+    assert job["error_code"] == "ENDING_NOT_STORABLE"
+    said = [record.message for record in caplog.records if record.message.startswith("attempt.not_written")]
+    assert said == ["attempt.not_written"] * 2 + ["attempt.not_written_yet"] * 3
+
+
 async def test_restarts_in_the_middle_of_paid_calls_never_pass_the_budget(database: Database) -> None:
     calls = 0
     begun = asyncio.Event()
@@ -210,6 +246,10 @@ async def test_restarts_in_the_middle_of_paid_calls_never_pass_the_budget(databa
     assert tuple(row or ()) == (0, 1)
     errors = await database.fetch("select error from holdfast.pipeline_phase where outcome = 'released' order by id")
     assert [row["error"].get("details") for row in errors[:2]] == [{"cost_is_known": False}] * 2
+
+
+async def no_save(_: Connection) -> None:
+    pass
 
 
 async def _ended(database: Database, count: int) -> bool:

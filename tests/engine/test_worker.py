@@ -43,6 +43,17 @@ async def test_running_job_can_be_cancelled(database: Database) -> None:
     assert await database.fetchval("select outcome from holdfast.pipeline_phase") == "cancelled"
 
 
+async def test_worker_counts_its_heartbeats(database: Database) -> None:
+    async def has_counted() -> bool:
+        return bool(await database.fetchval("select heartbeat_number >= 3 from holdfast.worker"))
+
+    async def handle(_: Attempt) -> Done:
+        return Done()
+
+    async with running(database, pipeline_of(handle)):
+        await until(has_counted)
+
+
 async def test_progress_inside_a_phase_is_seen_outside(database: Database) -> None:
     go_on = asyncio.Event()
 

@@ -3,7 +3,11 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from holdfast.db.connection import Database
+from holdfast.engine.queue import Submission, submit
+from holdfast.errors import NotFound
 from tests.engine.scenario import until_someone_waits_for_a_lock
 from tests.publish.library import Library
 
@@ -12,6 +16,10 @@ RETRY = "select result from holdfast.retry(array[$1::bigint])"
 LIVE_ON_DELETED = """
 select j.id from holdfast.pipeline_job j join holdfast.document d on d.id = j.document_id
 where d.deleted_at is not null and j.state not in ('done', 'deadletter', 'cancelled')
+"""
+LIVE_UNDER_DELETED = """
+select c.id from holdfast.document c join holdfast.document d on d.id = c.parent_id
+where d.deleted_at is not null and c.deleted_at is null
 """
 COPIES_OF_DELETED = """
 select c.id from holdfast.document c join holdfast.document d on d.id = c.duplicate_of
@@ -92,3 +100,27 @@ async def test_deleting_two_documents_of_one_content_in_opposite_order(library: 
     results = await asyncio.gather(*(database.execute(DELETE, one) for one in (copy, original)), return_exceptions=True)
     assert not isinstance(results[1], Exception)
     assert await library.answers() == []
+
+
+async def test_member_is_refused_whose_archive_is_being_deleted(library: Library) -> None:
+    database = library.database
+    archive = await library.take_in("archive", "a.zip")
+    async with database.transaction() as deleting:
+        await deleting.execute(DELETE, archive)
+        coming = asyncio.create_task(library.take_in("member", "m.txt", parent=archive))
+        await until_done_or_in_line(database, coming, 1)
+    with pytest.raises(NotFound, match=f"no document {archive}"):
+        await coming
+    assert await database.fetch(LIVE_UNDER_DELETED) == []
+
+
+async def test_member_that_comes_before_its_archive_is_deleted_goes_with_it(library: Library) -> None:
+    database = library.database
+    archive = await library.take_in("archive", "a.zip")
+    member = Submission(organisation="acme", source_name="m.txt", parent_id=archive)
+    async with database.transaction() as coming:
+        await submit(coming, "documents", [member])
+        deleting = asyncio.create_task(database.execute(DELETE, archive))
+        await until_done_or_in_line(database, deleting, 1)
+    await deleting
+    assert await database.fetch(LIVE_UNDER_DELETED) == []

@@ -152,6 +152,11 @@ def journal_refused(path: str, error: Exception) -> None:
     _say(logging.ERROR, "journal.refused", path=path, error=str(error), error_type=type(error).__name__)
 
 
+def journal_set_aside(path: str, error: Exception) -> None:
+    """The database fails at what a dead worker had left on disk; the next worker that starts offers it once more."""
+    _say(logging.ERROR, "journal.set_aside", path=path, error=str(error), error_type=type(error).__name__)
+
+
 def journal_not_kept(error: Exception) -> None:
     """A paid result is in memory only while the database is away: the disk does not take it."""
     _say(logging.ERROR, "journal.not_kept", error=str(error))

@@ -10,16 +10,19 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import asyncpg
+
 from holdfast.db.connection import Database
+from holdfast.db.pauses import Pauses
 from holdfast.engine import events
 from holdfast.engine.patience import insist
 from holdfast.engine.strict_json import dump
-from holdfast.errors import HoldfastError
-from holdfast.event_loop import in_reserved_thread
+from holdfast.errors import DatabaseUnavailable, HoldfastError
 
 Value = TypeVar("Value")
 
@@ -33,7 +36,14 @@ REPLAYED = {
     "keep_answer": "select holdfast.keep_late_answer($1::text::jsonb)",
 }
 KEPT_FIRST = "keep_answer"
+TRIES = 8
+# A fault of the server's own, a time-out of a statement or of a lock: perhaps because of this entry. What else keeps
+# the database from answering concerns every entry alike, and is waited out.
+PERHAPS_ITS_FAULT = ("XX", "57014", "55P03")
 LOCK, WRITTEN, REFUSED = "lock", ".json", ".refused"
+
+# Its own: a disk that hangs must keep nobody from looking up where the database is.
+_threads = ThreadPoolExecutor(4, thread_name_prefix="holdfast-journal")
 
 
 class Journal:
@@ -61,22 +71,25 @@ class Journal:
             task.cancel()
             raise
         if kept is not None:
-            await in_reserved_thread(lambda: kept.unlink(missing_ok=True))
+            await _in_thread(lambda: kept.unlink(missing_ok=True))
         return value
 
     async def replay(self, database: Database) -> None:
-        """Offer what dead workers left behind. What the database refuses for good stays, under another name."""
+        """Offer what dead workers left behind. What the database refuses for good stays, under another name.
+
+        What it fails at time and again stays as it is: the next worker that starts offers it once more.
+        """
         place = self._place = self._root / str(await insist(lambda: database.fetchval(INSTALLATION)))
-        for folder, lock in await in_reserved_thread(lambda: list(_abandoned(place))):
+        for folder, lock in await _in_thread(lambda: list(_abandoned(place))):
             for path in sorted(folder.glob(f"*{WRITTEN}"), key=_order):
                 await _offer(database, path)
-            if not list(folder.glob(f"*{REFUSED}")):
+            if not {path.suffix for path in folder.iterdir()} & {WRITTEN, REFUSED}:
                 shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
     async def _keep(self, verb: str, body: object) -> Path | None:
         try:
-            return await in_reserved_thread(lambda: self._write(verb, dump(body)))
+            return await _in_thread(lambda: self._write(verb, dump(body)))
         except (OSError, HoldfastError) as error:
             events.journal_not_kept(error)  # it is in memory still
             return None
@@ -94,29 +107,53 @@ class Journal:
     def _own_folder(self) -> Path:
         if self._folder is None:
             assert self._place is not None
-            folder = self._place / f"{os.getpid()}-{secrets.token_hex(4)}"
-            folder.mkdir(mode=0o700, parents=True)
-            self._lock = _locked(folder)
-            self._folder = folder
+            name = f"{os.getpid()}-{secrets.token_hex(4)}"
+            # Others see it once it is locked: before, they would take it for a dead worker's, and remove it.
+            hidden = self._place / f".{name}"
+            hidden.mkdir(mode=0o700, parents=True)
+            self._lock = _locked(hidden)
+            self._folder = hidden.rename(self._place / name)
         return self._folder
+
+
+async def _in_thread(call: Callable[[], Value]) -> Value:
+    return await asyncio.get_running_loop().run_in_executor(_threads, call)
 
 
 async def _offer(database: Database, path: Path) -> None:
     verb = path.name.split("-")[0]
     try:
-        body = await in_reserved_thread(path.read_text)
-        await insist(lambda: database.execute(REPLAYED[verb], body))
+        body = await _in_thread(path.read_text)
+        await _insist(database, REPLAYED[verb], body)
+    except DatabaseUnavailable as error:
+        events.journal_set_aside(str(path), error)
     except Exception as error:
         events.journal_refused(str(path), error)
-        await in_reserved_thread(lambda: path.rename(path.with_suffix(REFUSED)))
+        await _in_thread(lambda: path.rename(path.with_suffix(REFUSED)))
     else:
         events.journal_replayed(verb)
-        await in_reserved_thread(path.unlink)
+        await _in_thread(path.unlink)
+
+
+async def _insist(database: Database, sql: str, body: str) -> None:
+    """Send it until the database takes it, but only so often if it may be itself what the database fails at."""
+    pauses, tries = Pauses(), 0
+    while True:
+        try:
+            await database.execute(sql, body)
+            return
+        except DatabaseUnavailable as error:
+            cause = error.__cause__
+            tries += isinstance(cause, asyncpg.PostgresError) and (cause.sqlstate or "").startswith(PERHAPS_ITS_FAULT)
+            if tries >= TRIES:
+                raise
+            events.database_unavailable(error)
+        await asyncio.sleep(pauses.next())
 
 
 def _abandoned(root: Path) -> Iterator[tuple[Path, int]]:
     """Folders whose processes are gone, and the locks that make them this process's."""
-    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+    for folder in sorted(root.glob("[!.]*")):
         with suppress(OSError):
             yield folder, _locked(folder)
 

@@ -60,6 +60,7 @@ class Lifeline:
         # How many jobs its sweeps have let go on.
         self.moved = 0
         self.worker_id = ""
+        self._beats = 0
         # When the last heartbeat that was answered was sent.
         self.answered_at = time.monotonic()
 
@@ -96,11 +97,13 @@ class Lifeline:
 
     async def _beat_once(self) -> None:
         sent_at = time.monotonic()
+        self._beats += 1
         pulse = await self._pulse.heartbeat(
             self.worker_id,
             self._claims.held(),
             names_all=self._claims.is_complete(),
             lease_seconds=self._pace.lease_seconds,
+            number=self._beats,
         )
         if not pulse.alive:
             await self.enlist()

@@ -177,6 +177,7 @@ class Pipeline:
             "limit_seconds": phase.limit_seconds,
             "provider": phase.provider,
             "budget": phase.budget,
+            **({"paid": True} if phase.paid else {}),
             **({} if phase.daily_limit_usd is None else {"daily_limit_usd": float(phase.daily_limit_usd)}),
         }
 

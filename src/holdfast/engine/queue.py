@@ -135,12 +135,28 @@ class Queue:
         return [_attempt(row) for row in rows]
 
     async def heartbeat(
-        self, worker: str, attempts: Iterable[Attempt], *, names_all: bool = True, lease_seconds: float = 10.0
+        self,
+        worker: str,
+        attempts: Iterable[Attempt],
+        *,
+        names_all: bool = True,
+        lease_seconds: float = 10.0,
+        number: int | None = None,
     ) -> Pulse:
-        """Renew the worker and record progress. `names_all` says that it has no other claims, and waits for none."""
-        body = _json([{"job_id": a.job_id, "token": a.token, "progress": a.fraction} for a in attempts])
+        """Renew the worker and record progress. `names_all` says that it has no other claims, and waits for none.
+
+        `number` counts its heartbeats: one that arrives after a later one changes nothing.
+        """
+        body = _json(
+            [{"job_id": a.job_id, "token": a.token, "progress": a.fraction, "ended": a.ended} for a in attempts]
+        )
         row = await self._database.fetchrow(
-            "select * from holdfast.heartbeat($1, $2::text::jsonb, $3, $4)", worker, body, names_all, lease_seconds
+            "select * from holdfast.heartbeat($1, $2::text::jsonb, $3, $4, $5)",
+            worker,
+            body,
+            names_all,
+            lease_seconds,
+            number,
         )
         assert row is not None
         return Pulse(

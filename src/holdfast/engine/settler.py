@@ -34,6 +34,7 @@ SAVE_TRIES = 3
 # wrong with its statements.
 OWN_CLASSES = ("22", "23", "54")
 OWN_CLASSES_OF_SAVES = (*OWN_CLASSES, "21", "2F", "34", "38", "39", "42", "44", "P0")
+NOT_STORABLE = "ENDING_NOT_STORABLE"
 
 
 class Settler:
@@ -144,7 +145,8 @@ class Settler:
                 results = await self._send([(attempt, ending)])
                 break
             except Exception as error:
-                if _is_own(error, OWN_CLASSES):
+                # Nothing smaller can be said: whoever refuses this must act before anything can be written.
+                if _is_own(error, OWN_CLASSES) and not _is_smallest(ending):
                     await self._offer_instead(attempt, ending, error)
                     return
                 events.ending_delayed(1, error)
@@ -212,6 +214,10 @@ def _is_own(error: Exception, own_classes: tuple[str, ...]) -> bool:
     return True
 
 
+def _is_smallest(ending: Ending) -> bool:
+    return isinstance(ending, Failure) and ending.error_code == NOT_STORABLE
+
+
 def _instead(ending: Ending, error: Exception) -> Failure:
     """What is written of an ending that cannot be: why, and what it cost as far as that can be said."""
     failure = classify(error)
@@ -221,7 +227,7 @@ def _instead(ending: Ending, error: Exception) -> Failure:
             Category.UNKNOWN,
             error=f"the phase failed, and its failure cannot be stored: {failure.error_type}",
             error_type=failure.error_type,
-            error_code="ENDING_NOT_STORABLE",
+            error_code=NOT_STORABLE,
             cost_is_known=False,
         )
     if (

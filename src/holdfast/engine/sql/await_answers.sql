@@ -12,7 +12,7 @@ declare
 begin
     perform refuse_bad_costs(p_items);
     perform refuse_bad_asks(p_items);
-    perform lock_for_transition(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
+    perform lock_for_endings(p_items);
     for v_item in
         select i.*
         from jsonb_to_recordset(p_items)

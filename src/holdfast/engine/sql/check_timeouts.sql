@@ -1,7 +1,8 @@
 -- Ends attempts that passed their phase's time limit, as a failure of category "timeout", some hundred a call. Safe at any
 -- time, by any number of callers: rows locked by others are skipped, and the next call takes them.
 -- With a lease: a worker that is alive watches its own limits, and does not count the time in which it could not say what
--- it has; so its attempts end here only when it has been in touch for a whole limit, and the silent ones are the sweep's.
+-- it has; so its attempts end here only when it has been in touch for a whole limit, and a lease after that, in which it would
+-- have said that they ended. The silent ones are the sweep's. What has ended and waits to be written ends nowhere here.
 create or replace function holdfast.check_timeouts(
     p_lease_seconds double precision default null, out updated_count bigint, out updated_jobs bigint[], out more boolean
 )
@@ -19,11 +20,15 @@ begin
             join phase p on p.pipeline = j.pipeline and p.name = j.phase
             join document d on d.id = j.document_id
             where j.state = 'working' and j.started_at + make_interval(secs => p.limit_seconds) < v_now
-              and (p_lease_seconds is null or not exists (
+              and not exists (
                   select from worker w
                   where w.id = j.worker_id and w.stopped_at is null
-                    and (w.lost_at is not null or w.in_touch_since + make_interval(secs => p.limit_seconds) > v_now
-                         or w.seen_at < v_now - make_interval(secs => p_lease_seconds / 2))))
+                    and (w.lost_at is null and j.id = any (w.ended_jobs)
+                         or p_lease_seconds is not null
+                            and (w.lost_at is not null
+                                 or j.started_at + make_interval(secs => p.limit_seconds + p_lease_seconds) > v_now
+                                 or w.in_touch_since + make_interval(secs => p.limit_seconds) > v_now
+                                 or w.seen_at < v_now - make_interval(secs => p_lease_seconds / 2))))
             limit c_batch
             for update of j skip locked
             for no key update of d skip locked

@@ -10,9 +10,8 @@ declare
     v_token bigint;
 begin
     perform refuse_bad_costs(p_items);
-    perform lock_for_transition(
-        array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i),
-        p_holding => array(
+    perform lock_for_endings(
+        p_items, p_holding => array(
             select holding_jobs(c.jobs, c.category)
             from (select array_agg((i ->> 'job_id')::bigint) as jobs, i ->> 'category' as category
                   from jsonb_array_elements(p_items) i group by 2) c

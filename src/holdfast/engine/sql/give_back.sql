@@ -14,7 +14,7 @@ declare
     v_error jsonb;
 begin
     perform refuse_bad_costs(p_items);
-    perform lock_for_transition(array(select (i ->> 'job_id')::bigint from jsonb_array_elements(p_items) i));
+    perform lock_for_endings(p_items);
     for v_item in
         select i.job_id, i.token, i.reason, i.for_members, i.needs_someone, i.cost_usd,
                v_now + make_interval(secs => nullif(i.wait_seconds, 0)) as ready_at

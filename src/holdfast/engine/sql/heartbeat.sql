@@ -1,12 +1,14 @@
--- Renews a worker and records its jobs' progress. Items: job_id, token, progress (0 to 1, or null).
+-- Renews a worker and records its jobs' progress. Items: job_id, token, progress (0 to 1, or null), ended (its work is over and
+-- its ending about to be written: it is late for no limit any more).
 -- A worker that was declared lost is back, under its own name: only stop_worker() ends one for good. Attempts that were taken
 -- from it and that nobody has claimed since are its own again, each under a new token ("renewed").
 -- Answers whether the worker may go on, and which of the handles it named are no longer its own ("stale"): those attempts
 -- must stop. Where it names all it has, a claim older than its last heartbeat that it does not name never reached it, and
 -- goes back uncharged; a worker that waits for the answer to a claim does not know all it has.
+-- p_number counts a worker's heartbeats: one that arrives after a later one changes nothing.
 create or replace function holdfast.heartbeat(
     p_worker text, p_jobs jsonb default null, p_names_all boolean default true, p_lease_seconds double precision default 10,
-    out alive boolean, out stale jsonb, out renewed jsonb
+    p_number bigint default null, out alive boolean, out stale jsonb, out renewed jsonb
 )
 language plpgsql security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
@@ -18,9 +20,14 @@ begin
     renewed := '[]';
     select * into v_worker from worker where id = p_worker and stopped_at is null for no key update;
     alive := found;
+    if p_number <= v_worker.heartbeat_number then
+        stale := '[]';
+        return;
+    end if;
     if alive then
         update worker
-        set seen_at = v_now, lost_at = null,
+        set seen_at = v_now, lost_at = null, heartbeat_number = coalesce(p_number, heartbeat_number),
+            ended_jobs = array(select i.job_id from jsonb_to_recordset(p_jobs) as i(job_id bigint, ended boolean) where i.ended),
             in_touch_since = case when v_worker.lost_at is null
                                        and v_worker.seen_at between v_now - make_interval(secs => p_lease_seconds / 2) and v_now
                                   then in_touch_since else v_now end

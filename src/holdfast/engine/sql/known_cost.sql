@@ -10,7 +10,7 @@ $$;
 -- Says of an error that its attempt may have cost more than is recorded, where its phase can have cost anything.
 create or replace function holdfast.told_cost_unknown(p_error jsonb, p_phase holdfast.phase) returns jsonb
 language sql immutable set search_path = holdfast, pg_temp as $$
-    select case when p_phase.provider is null and p_phase.budget is null then p_error
+    select case when p_phase.provider is null and p_phase.budget is null and not p_phase.paid then p_error
                 else p_error || jsonb_build_object('details',
                          coalesce(nullif(p_error -> 'details', 'null'), '{}') || '{"cost_is_known": false}') end
 $$;

@@ -13,6 +13,21 @@ begin
     perform lock_budgets_and_holds(p_jobs, p_holding);
 end $$;
 
+-- The same for who ends attempts. Items: job_id, token. Of a job that is not at work under that token any more, the money of earlier
+-- attempts may be settled anew.
+create or replace function holdfast.lock_for_endings(p_items jsonb, p_holding bigint[] default '{}') returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_jobs bigint[] := array(select i.job_id from jsonb_to_recordset(p_items) as i(job_id bigint));
+begin
+    perform from pipeline_job where id = any (v_jobs) order by id for update;
+    perform lock_documents(array(select document_id from pipeline_job where id = any (v_jobs)));
+    perform lock_budgets_and_holds(v_jobs, p_holding, array(
+        select j.id from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint) join pipeline_job j on j.id = i.job_id
+        where j.token <> i.token or j.state <> 'working'));
+end $$;
+
 -- The second step, for who has locked the jobs.
 create or replace function holdfast.lock_documents(p_documents bigint[]) returns void
 language sql set search_path = holdfast, pg_temp
@@ -21,16 +36,20 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 $$;
 
 -- The third and the fourth: the days on which the jobs have reserved money, and the holds that wait for it. Where a hold may be
--- placed, today's day of the budget, and the holds that may be placed anew.
-create or replace function holdfast.lock_budgets_and_holds(p_jobs bigint[], p_holding bigint[] default '{}') returns void
+-- placed, today's day of the budget, and the holds that may be placed anew. Of jobs that end late (p_late), all days they ever used.
+create or replace function holdfast.lock_budgets_and_holds(
+    p_jobs bigint[], p_holding bigint[] default '{}', p_late bigint[] default '{}'
+) returns void
 language plpgsql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     c_placing constant bigint := x'686f6c64'::bigint;   -- "hold" in ASCII
     v_budgets bigint[] := array(
-        select distinct e.budget_id
+        select e.budget_id
         from pipeline_job j join budget_entry e on e.job_id = j.id and e.token = j.token
         where j.id = any (p_jobs) and e.settled_at is null
+        union
+        select e.budget_id from budget_entry e where e.job_id = any (p_late)
     );
 begin
     if v_budgets = '{}' and p_holding = '{}' then
@@ -41,6 +60,8 @@ begin
         select e.budget_id, e.day
         from pipeline_job j join budget_entry e on e.job_id = j.id and e.token = j.token
         where j.id = any (p_jobs) and e.settled_at is null
+        union
+        select e.budget_id, e.day from budget_entry e where e.job_id = any (p_late)
         union
         select b.id, budget_today(b)
         from used_scopes(p_holding) s cross join lateral budget_for(s.budget, s.organisation) b

@@ -1,7 +1,7 @@
 -- Upserts a pipeline. Answers "registered", "unchanged", or "older" when a newer version is there already: then
 -- nothing changes, so that two versions of the code can run side by side.
--- What a process cannot run it leaves as others declared it: under the same version a phase's provider and budget are named, never
--- taken away. Whoever runs a phase pays and waits as its own lane says (see as_served).
+-- What a process cannot run it leaves as others declared it: under the same version a phase's provider and budget, and that it
+-- is paid, are named, never taken away. Whoever runs a phase pays and waits as its own lane says (see as_served).
 -- Jobs under way are never stranded: a phase no longer declared is retired, and its jobs go on behind the last phase
 -- before it that is still declared.
 create or replace function holdfast.register_pipeline(p_declaration jsonb) returns text
@@ -53,11 +53,12 @@ exception
         raise exception 'pipeline "%" has a missing or malformed field: %', v_name, sqlerrm using errcode = 'HF400';
 end $$;
 
--- The phases with the provider and budget that are known of them, where they name none.
+-- The phases with the provider and budget that are known of them, where they name none, and paid where they are known to be.
 create or replace function holdfast.keep_dealings(p_phases jsonb, p_known jsonb) returns jsonb
 language sql immutable set search_path = holdfast, pg_temp as $$
     select jsonb_agg(d || jsonb_build_object('provider', coalesce(d ->> 'provider', k ->> 'provider'),
-                                             'budget', coalesce(d ->> 'budget', k ->> 'budget')) order by n)
+                                             'budget', coalesce(d ->> 'budget', k ->> 'budget'))
+                       || case when 'true' in (d ->> 'paid', k ->> 'paid') then '{"paid": true}' else '{}'::jsonb end order by n)
     from jsonb_array_elements(p_phases) with ordinality as declared(d, n)
     left join jsonb_array_elements(p_known) k on k ->> 'name' = d ->> 'name'
 $$;
@@ -80,13 +81,14 @@ begin
     where gone.pipeline = p_pipeline
       and not exists (select from jsonb_array_elements(p_phases) d where d ->> 'name' = gone.name);
     insert into phase (pipeline, name, position, resumes_from, queued_status, working_status, done_status,
-                       component, policy, limit_seconds, provider, budget)
+                       component, policy, limit_seconds, provider, budget, paid)
     select p_pipeline, d ->> 'name', n, d ->> 'resumes_from', d ->> 'queued', d ->> 'working', d ->> 'done',
-           d ->> 'component', d ->> 'policy', (d ->> 'limit_seconds')::double precision, d ->> 'provider', d ->> 'budget'
+           d ->> 'component', d ->> 'policy', (d ->> 'limit_seconds')::double precision, d ->> 'provider', d ->> 'budget',
+           coalesce((d ->> 'paid')::boolean, false)
     from jsonb_array_elements(p_phases) with ordinality as declared(d, n)
     on conflict (pipeline, name) do update set
         position = excluded.position, retired_at = null, resumes_from = excluded.resumes_from,
         queued_status = excluded.queued_status, working_status = excluded.working_status,
         done_status = excluded.done_status, component = excluded.component, policy = excluded.policy,
-        limit_seconds = excluded.limit_seconds, provider = excluded.provider, budget = excluded.budget;
+        limit_seconds = excluded.limit_seconds, provider = excluded.provider, budget = excluded.budget, paid = excluded.paid;
 end $$;

@@ -6,7 +6,8 @@ begin
     insert into worker (id, host, pid, lanes, started_at, seen_at, in_touch_since)
     values (p_worker, p_host, p_pid, p_lanes, clock(), clock(), clock())
     on conflict (id) do update
-    set seen_at = excluded.seen_at, in_touch_since = excluded.in_touch_since, lanes = excluded.lanes, lost_at = null
+    set seen_at = excluded.seen_at, in_touch_since = excluded.in_touch_since, lanes = excluded.lanes, lost_at = null,
+        heartbeat_number = 0
     where worker.stopped_at is null;
     if not found then
         raise exception 'worker "%" has stopped: register under a new id', p_worker

@@ -1,6 +1,6 @@
 -- Takes up again an attempt whose worker was declared lost, under a new token, unless someone has claimed its job since or an
 -- operator has moved it on. What was counted as its cost and its crash is taken back: it goes on, and will end by itself.
--- Returns the token, or null. Locks the job, then its budget's day.
+-- Returns the token, or null. Locks the job. Its money stays counted as spent until reopen_resumed().
 create or replace function holdfast.resume_attempt(p_job_id bigint, p_token bigint, p_worker text default null) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
@@ -43,7 +43,6 @@ begin
     where id = v_lost.id;
     update paid_answer set token = p_token + 1
     where document_id = v_job.document_id and job_id = p_job_id and token = p_token;
-    perform reopen_entry(p_job_id, p_token, p_token + 1);
     return p_token + 1;
 end $$;
 
@@ -83,6 +82,7 @@ begin
         v_token := coalesce(token_after(v_handle.job_id, v_handle.token), v_handle.token);
         if v_handle.job_id = any (v_locked) then
             v_token := coalesce(resume_attempt(v_handle.job_id, v_token, p_worker), v_token);
+            perform reopen_resumed(v_handle.job_id, v_token);
         end if;
         if exists (select from pipeline_job where id = v_handle.job_id and token = v_token and state = 'working') then
             renewed := renewed || jsonb_build_object('job_id', v_handle.job_id, 'token', v_handle.token, 'new_token', v_token);
@@ -107,6 +107,16 @@ $$;
 -- The token that decides about an ending which comes late: its attempt was taken to be lost, and nobody has claimed the job
 -- since, or the ending was recorded under that token before. Otherwise null, and what the attempt cost is recorded all the same.
 create or replace function holdfast.late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
+language plpgsql set search_path = holdfast, pg_temp as $$
+declare
+    v_token bigint := resumed_token(p_job_id, p_token, p_cost_usd);
+begin
+    perform reopen_resumed(p_job_id, v_token);
+    return v_token;
+end $$;
+
+-- The same, but the money of an attempt that goes on is not reopened yet: its budget is locked for nobody.
+create or replace function holdfast.resumed_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
 declare
     v_token bigint := coalesce(token_after(p_job_id, p_token), p_token);
@@ -147,6 +157,15 @@ begin
     perform reopen_entry(p_job_id, p_token, p_token);
     perform settle_entry(p_job_id, p_token, v_cost);
 end $$;
+
+-- Counts as reserved again what an attempt was taken to have spent that goes on under this token, unless that was done before.
+create or replace function holdfast.reopen_resumed(p_job_id bigint, p_token bigint) returns void
+language sql set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+    select reopen_entry(p_job_id, a.token, p_token)
+    from pipeline_phase a
+    where a.job_id = p_job_id and a.token = p_token - 1 and a.outcome = 'lost'
+      and a.error -> 'details' -> 'resumed_as' = to_jsonb(p_token)
+$$;
 
 -- Counts as reserved again, under that token, what was counted as spent because nobody knew.
 create or replace function holdfast.reopen_entry(p_job_id bigint, p_token bigint, p_new_token bigint) returns void

@@ -27,13 +27,13 @@ begin
     ),
     locked as materialized (
         -- By key alone: where the state is named too, a plan may walk all jobs under way once for every item.
-        select j.*, i.output, i.cost_usd, i.ends_as
+        select j.*, i.output, i.cost_usd, i.ends_as, i.token as named_token
         from item i
-        join pipeline_job j on j.id = i.job_id and j.token = i.token
+        join pipeline_job j on j.id = i.job_id
         for update of j
     ),
     ending as materialized (
-        select * from locked where state = 'working'
+        select * from locked where state = 'working' and token = named_token
     ),
     recorded as (
         insert into pipeline_phase (job_id, document_id, organisation, pipeline, phase, run, token, parent_phase_id, outcome,
@@ -71,6 +71,9 @@ begin
     )
     select coalesce(array_agg(id), '{}'), array_agg(id) filter (where state = 'done'), bool_or(state = 'queued')
     into v_settled, v_done, v_queued from moved;
+    if cardinality(v_settled) < jsonb_array_length(p_items) then
+        perform lock_late_ones(p_items, v_settled);
+    end if;
     if v_settled <> '{}' then
         perform settle_side_effects(p_items, v_settled);
         perform announce_jobs('job.done', v_done);
@@ -98,14 +101,31 @@ begin
                                            where (l.job_id, l.late_token) = (i.job_id, i.token));
 end $$;
 
+-- Locks what a group touches of which some come late, before anything of it is: the jobs are locked. One that "saves" comes alone,
+-- and keeps nobody from its budget.
+create or replace function holdfast.lock_late_ones(p_items jsonb, p_settled bigint[]) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_jobs bigint[] := array(select i.job_id from jsonb_to_recordset(p_items) as i(job_id bigint));
+begin
+    perform lock_documents(array(select document_id from pipeline_job where id = any (v_jobs)));
+    if not jsonb_path_exists(p_items, '$[*] ? (@.saves == true)') then
+        perform lock_budgets_and_holds(v_jobs, p_late => array(select unnest(v_jobs) except select unnest(p_settled)));
+    end if;
+end $$;
+
 -- Those of the items whose attempts were taken to be lost and may end all the same, each under the token that it has now; the
 -- one it came with is its "late_token". One whose ending is on record already is among them.
 create or replace function holdfast.late_items(p_items jsonb, p_settled bigint[]) returns jsonb
 language sql set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
     select coalesce(jsonb_agg(i || jsonb_build_object('token', t.token, 'late_token', i -> 'token')), '[]')
     from (
-        select i, late_token((i ->> 'job_id')::bigint, (i ->> 'token')::bigint, coalesce((i ->> 'cost_usd')::numeric, 0)) as token
+        select i, case when (i -> 'saves') = 'true' then resumed_token(n.job_id, n.token, n.cost_usd)
+                       else late_token(n.job_id, n.token, n.cost_usd) end as token
         from jsonb_array_elements(p_items) i
+        cross join lateral (select (i ->> 'job_id')::bigint as job_id, (i ->> 'token')::bigint as token,
+                                   coalesce((i ->> 'cost_usd')::numeric, 0) as cost_usd) n
         -- A job settled just now still has the token of the handle that did it.
         where not exists (select from pipeline_job j where j.id = (i ->> 'job_id')::bigint and j.id = any (p_settled)
                           and j.token = (i ->> 'token')::bigint)
@@ -164,6 +184,7 @@ declare
     v_token bigint := coalesce(token_after(p_job_id, p_token), p_token);
 begin
     if exists (select from pipeline_phase where job_id = p_job_id and token = v_token and outcome = 'completed') then
+        perform reopen_resumed(p_job_id, v_token);
         perform lock_budgets_and_holds(array[p_job_id]);
         perform settle_entry(p_job_id, v_token, coalesce(p_cost_usd, 0));
     end if;

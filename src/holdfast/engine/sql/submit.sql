@@ -27,6 +27,9 @@ begin
     if exists (select from jsonb_to_recordset(p_items) as i(organisation text) where length(i.organisation) not between 1 and 255) then
         raise exception 'an organisation has 1 to 255 characters: an item names one that is empty or longer' using errcode = 'HF400';
     end if;
+    if jsonb_path_exists(p_items, '$[*].parent_id') then
+        perform lock_parents(p_items);
+    end if;
     v_count := jsonb_array_length(p_items);
     v_ids := array(select nextval(pg_get_serial_sequence('holdfast.document', 'id')) from generate_series(1, v_count));
     v_new := array(select insert_documents(p_items, v_ids, v_now));
@@ -70,6 +73,25 @@ begin
     end if;
     if v_count > 0 then
         perform wake();
+    end if;
+end $$;
+
+-- Keeps what items came out of from being deleted meanwhile, and refuses those for which it is too late: deleting a document
+-- deletes what came out of it. Members of one document do not wait for each other.
+create or replace function holdfast.lock_parents(p_items jsonb) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    -- Those of the same organisation: of others nothing is said.
+    v_parents bigint[] := array(
+        select distinct d.id from jsonb_to_recordset(p_items) as i(organisation text, parent_id bigint)
+        join document d on d.id = i.parent_id and d.organisation = i.organisation);
+    v_deleted bigint;
+begin
+    perform from document where id = any (v_parents) order by id for share;
+    select id into v_deleted from document where id = any (v_parents) and deleted_at is not null limit 1;
+    if found then
+        raise exception 'there is no document % any more: what came out of it is not taken in', v_deleted using errcode = 'HF404';
     end if;
 end $$;
 

@@ -10,7 +10,8 @@ revoke all on holdfast.awaited_answer from holdfast_worker, holdfast_api, holdfa
 grant execute on function
     holdfast.clock(), holdfast.register_policy(jsonb), holdfast.register_pipeline(jsonb),
     holdfast.register_worker(text, text, integer, jsonb), holdfast.stop_worker(text),
-    holdfast.submit(text, jsonb), holdfast.claim(text, jsonb), holdfast.heartbeat(text, jsonb, boolean, double precision), holdfast.settle(jsonb),
+    holdfast.submit(text, jsonb), holdfast.claim(text, jsonb),
+    holdfast.heartbeat(text, jsonb, boolean, double precision, bigint), holdfast.settle(jsonb),
     holdfast.fail(jsonb), holdfast.give_back(jsonb), holdfast.await_answers(jsonb), holdfast.reserve_budget(bigint, bigint, numeric),
     holdfast.settle_budget(bigint, bigint, numeric), holdfast.settle_saved(bigint, bigint, numeric), holdfast.sweep(double precision, text),
     holdfast.check_timeouts(double precision), holdfast.advance_trials(), holdfast.members_under_way(bigint), holdfast.wake_parents()
