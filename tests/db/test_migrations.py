@@ -169,5 +169,7 @@ async def test_role_that_may_not_act_as_owner_is_told_what_to_run(guest: str, ds
 
 async def test_role_that_may_not_see_the_schema_is_told_what_to_run(guest: str, dsn: str) -> None:
     async with connect(Settings(database_url=with_user(dsn, guest))) as database:
-        with pytest.raises(DatabaseUnusable, match=f'see the schema.*grant holdfast_owner to "{guest}"'):
+        with pytest.raises(
+            DatabaseUnusable, match=f'see the schema.*`grant ROLE to "{guest}".*holdfast_owner to migrate'
+        ):
             await pending(database)

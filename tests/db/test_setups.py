@@ -170,7 +170,8 @@ async def test_login_without_any_grant_is_told_which_to_ask_for(fresh: Throwaway
     await fresh.execute("create role stranger login")
     stranger = Settings(database_url=fresh.dsn("stranger", "library"))
     with pytest.raises(
-        DatabaseUnusable, match=r'may not see the schema holdfast: .* `grant ROLE to "stranger"` with holdfast_readonly'
+        DatabaseUnusable,
+        match=r'may not see the schema holdfast: .* `grant ROLE to "stranger".*`, with holdfast_readonly',
     ):
         async with open_app(stranger):
             pass
@@ -181,6 +182,30 @@ async def test_login_without_any_grant_is_told_which_to_ask_for(fresh: Throwaway
     await fresh.execute('grant holdfast_readonly to "stranger"')
     async with open_app(stranger) as app:
         assert await app.overview.health()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "grant holdfast_owner to press with set false",
+        "grant holdfast_owner to press with inherit false",
+        "alter role press noinherit; grant holdfast_owner to press",
+        "grant holdfast_owner to press; revoke holdfast_tenant from holdfast_api; "
+        "grant holdfast_tenant to holdfast_api with set false",
+    ],
+)
+async def test_member_without_the_rights_of_its_role_is_told_what_gives_them(fresh: Throwaway, given: str) -> None:
+    if "false" in given and not await graded(fresh):
+        pytest.skip("here memberships have no options")
+    await fresh.execute("create role press login", "create role other login", 'create database "library"')
+    await fresh.execute(preparation(["other"]), *given.split("; "), database="library")
+    settings = Settings(database_url=fresh.dsn("press", "library"))
+    with pytest.raises(DatabaseUnusable, match="have an administrator run") as refusal:
+        await bring_up(settings)
+    await fresh.execute(*(one.replace("ROLE", "holdfast_owner") for one in _statements(refusal.value)))
+    await bring_up(settings)
+    async with connect(settings) as database:
+        assert await serves_tenants(database)
 
 
 async def test_login_that_cannot_open_a_project_is_told_so_before_anything_is_created(fresh: Throwaway) -> None:
