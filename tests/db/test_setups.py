@@ -22,6 +22,7 @@ from holdfast.schema import FUNCTIONS
 from holdfast.search.search import Search
 from holdfast.settings import Settings
 from tests.embed.desk import open_desk
+from tests.endpoint import with_option
 from tests.search.embedders import CountingEmbedder
 from tests.throwaway import Throwaway, installations, throwaway
 
@@ -137,14 +138,22 @@ async def test_second_login_that_may_create_roles_is_told_what_to_run(fresh: Thr
 
 
 async def test_prepared_roles_let_a_login_without_rights_migrate_and_work(fresh: Throwaway) -> None:
-    names = ["press", 'it\'s "odd"', "$roles$; create role x; --", "{roles} {names} {logins}"]
+    names = [
+        "press",
+        'it\'s "odd"',
+        "$roles$; create role x; --",
+        "{roles} {names} {logins}",
+        "$\\'; create role x; --",
+    ]
     for login in (*names, "press_worker", "press_api"):
         await fresh.execute(f"create role {quoted(login)} login")
     await fresh.execute('create database "library"')
     printed = typed(Settings(database_url=fresh.dsn("x")), "migrate", "--print-roles", *_each("--login", names))
     assert printed.stdout == preparation(names)
-    for _ in range(2):
-        await fresh.execute(printed.stdout, database="library")
+    await fresh.execute(printed.stdout, database="library")
+    lenient = with_option(fresh.dsn(None, "library"), "standard_conforming_strings", "off")
+    async with connect(Settings(database_url=lenient)) as again:
+        await again.execute(printed.stdout)
     assert await fresh.value(
         "select count(*) from pg_roles where pg_has_role(rolname, 'holdfast_owner', 'usage') and rolname = any ($1)",
         names,
@@ -170,8 +179,7 @@ async def test_login_without_any_grant_is_told_which_to_ask_for(fresh: Throwaway
     await fresh.execute("create role stranger login")
     stranger = Settings(database_url=fresh.dsn("stranger", "library"))
     with pytest.raises(
-        DatabaseUnusable,
-        match=r'may not see the schema holdfast: .* `grant ROLE to "stranger".*`, with holdfast_readonly',
+        DatabaseUnusable, match=r'see the schema holdfast: .* `grant ROLE to "stranger".*`, with holdfast_r'
     ):
         async with open_app(stranger):
             pass
@@ -200,7 +208,7 @@ async def test_member_without_the_rights_of_its_role_is_told_what_gives_them(fre
     await fresh.execute("create role press login", "create role other login", 'create database "library"')
     await fresh.execute(preparation(["other"]), *given.split("; "), database="library")
     settings = Settings(database_url=fresh.dsn("press", "library"))
-    with pytest.raises(DatabaseUnusable, match="have an administrator run") as refusal:
+    with pytest.raises(DatabaseUnusable) as refusal:
         await bring_up(settings)
     await fresh.execute(*(one.replace("ROLE", "holdfast_owner") for one in _statements(refusal.value)))
     await bring_up(settings)

@@ -237,8 +237,9 @@ async def _transaction(connection: Connection, seconds: float | None) -> AsyncIt
 
 def _confining(organisation: str) -> str:
     """What makes a transaction a tenant's, to its end. No query, so that its isolation can still be chosen."""
-    quoted = organisation.replace("'", "''")
-    return f"set local role holdfast_tenant; set local holdfast.organisation to '{quoted}'"
+    # So a constant is read alike by every server, also by one without standard_conforming_strings.
+    quoted = organisation.replace("\\", "\\\\").replace("'", "''")
+    return f"set local role holdfast_tenant; set local holdfast.organisation to E'{quoted}'"
 
 
 @contextmanager
