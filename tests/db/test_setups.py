@@ -207,9 +207,8 @@ async def test_member_without_the_rights_of_its_role_is_told_what_gives_them(fre
         pytest.skip("here memberships have no options")
     await fresh.execute("create role press login", "create role other login", 'create database "library"')
     await fresh.execute(preparation(["other"]), *given.split("; "), database="library")
-    settings = Settings(database_url=fresh.dsn("press", "library"))
     with pytest.raises(DatabaseUnusable) as refusal:
-        await bring_up(settings)
+        await bring_up(settings := Settings(database_url=fresh.dsn("press", "library")))
     await fresh.execute(*(one.replace("ROLE", "holdfast_owner") for one in _statements(refusal.value)))
     await bring_up(settings)
     async with connect(settings) as database:
