@@ -6,8 +6,8 @@ from pathlib import Path
 import asyncpg
 
 from holdfast.db.connection import Connection, Database
-from holdfast.db.migrations import LOCK
-from holdfast.errors import DatabaseUnusable, InvalidInput
+from holdfast.db.migrations import LOCK, LOCK_TIMEOUT
+from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, InvalidInput
 
 SCRIPT = Path(__file__).with_name("supabase.sql")
 API_ROLES = ("anon", "authenticated", "service_role")
@@ -89,13 +89,16 @@ async def check_project(database: Database, claims: tuple[str, ...]) -> None:
 async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> FrontEnd:
     """Grant what a project's API roles need, in one transaction. Idempotent; without `claims` those set before stay.
 
-    Raises InvalidInput for a claim that is not a path, DatabaseUnusable where this is no project or a right is missing.
+    Raises InvalidInput for a claim that is not a path, DatabaseUnusable where this is no project or a right is missing,
+    DatabaseUnavailable where someone keeps a lock on a table for longer than others can wait.
     """
     paths = [_path(claim) for claim in claims]
     async with database.transaction() as connection:
         await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
         await _check_roles(connection)
         await _store(connection, paths)
+        # Whoever waits for the lock on a table stops all who come behind.
+        await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
         try:
             async with connection.transaction():
                 await connection.execute(SCRIPT.read_text(encoding="utf-8"))
@@ -103,6 +106,11 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
             raise DatabaseUnusable(
                 f"this login may not open the database to Supabase ({error.args[0]}): use the login that migrated, "
                 'which is "postgres" on Supabase, or have an administrator run it once'
+            ) from error
+        except asyncpg.LockNotAvailableError as error:
+            raise DatabaseUnavailable(
+                "another session keeps a lock on a table of Holdfast: let it finish, then migrate again; nothing was "
+                "changed"
             ) from error
         if remedy := await connection.fetchval(UNINHERITED):
             raise DatabaseUnusable(
