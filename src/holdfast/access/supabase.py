@@ -16,10 +16,11 @@ USUAL_CLAIMS = ("o.id", "org_id")
 MAX_CLAIM_DEPTH = 10
 WRITTEN_BY_USERS = ("user_metadata", "raw_user_meta_data")
 
-UNINHERITED = """
-select format('alter role %I inherit; grant %I to %I', member, role, member)
-from (values ('authenticated', 'holdfast_claims'), ('service_role', 'holdfast_api')) pair(member, role)
-where not pg_has_role(member, role, 'usage')
+# From PostgreSQL 16 on each membership says for itself whether it is inherited.
+UNINHERITING = """
+select string_agg(format('alter role %I inherit', rolname), '; ' order by rolname) from pg_roles
+where rolname in ('authenticated', 'service_role') and not rolinherit
+      and current_setting('server_version_num')::integer < 160000
 """
 
 # What a login that only migrates may lack: roles that others prepared can be granted only by who was given them to pass
@@ -112,10 +113,6 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
                 "another session keeps a lock on a table of Holdfast: let it finish, then migrate again; nothing was "
                 "changed"
             ) from error
-        if remedy := await connection.fetchval(UNINHERITED):
-            raise DatabaseUnusable(
-                f"a role of the project does not inherit: have an administrator run `{remedy}`, then run it again"
-            )
         granted = [Grant(**row) for row in await connection.fetch(GRANTED, list(API_ROLES))]
         rows = await connection.fetch("select path from holdfast.claim_path order by position")
     return FrontEnd(tuple(".".join(row["path"]) for row in rows), tuple(granted))
@@ -140,6 +137,11 @@ async def _check_roles(connection: Connection) -> None:
         raise DatabaseUnusable(
             f"this login may not grant Holdfast's roles to those of the project: have an administrator run `{remedy}`, "
             "then migrate again; nothing was changed"
+        )
+    if remedy := await connection.fetchval(UNINHERITING):
+        raise DatabaseUnusable(
+            f"a role of the project does not use the rights of roles that it is a member of: have an administrator run "
+            f"`{remedy}`, then migrate again; nothing was changed"
         )
 
 
