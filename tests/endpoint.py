@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +41,8 @@ def with_user(dsn: str, name: str) -> str:
 def with_database(dsn: str, name: str) -> str:
     """The DSN of another database on the same server."""
     return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+
+
+def with_option(dsn: str, name: str, value: str) -> str:
+    """The DSN of the same database for sessions in which the server has this setting."""
+    return f"{dsn}{'&' if urlsplit(dsn).query else '?'}options={quote(f'-c {name}={value}', safe='')}"

@@ -141,6 +141,7 @@ REFUSED = {
     "postgresql://u:s3cr3t": "a port is a number",
     "postgresql://u:s3cr3t@[::1:5432/d": "in brackets",
     "postgresql://u:s3cr3t@h:99999/d": "a port is a number",
+    f"postgresql://u:s3cr3t@h:{'9' * 5000}/d": "a port is a number",  # which int() refuses with an error of its own
     "postgresql://u:s3cr3t@h,,i/d": "one of the hosts has no name",
     "postgresql://u:s3cr3t@h,i/d?port=1,2,3": "not as many ports as hosts",
     "postgresql://u:s3cr3t@h:1,i:2/d?host=j": "not as many ports as hosts",

@@ -28,7 +28,7 @@ from holdfast.engine.queue import Queue
 from holdfast.engine.slots import Slots
 from holdfast.engine.snapshots import old_snapshots
 from holdfast.engine.worker import Worker
-from holdfast.errors import DatabaseUnusable, HoldfastError, PhaseError
+from holdfast.errors import DatabaseUnusable, PhaseError
 from holdfast.graph.neighbourhood import Spoken, neighbourhood
 from holdfast.intake.intake import Intake
 from holdfast.intake.repetition import Earlier, submission_under
@@ -239,7 +239,7 @@ class App:
             await asyncio.sleep(CLEAN_SECONDS * random.uniform(0.5, 1.5))
             try:
                 events.cleaned(await self.clean())
-            except HoldfastError as error:
+            except Exception as error:  # whatever it is, it is tried again in an hour
                 events.not_cleaned(error)
 
     def takeover(self, actor: str) -> Desk:

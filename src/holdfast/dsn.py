@@ -79,6 +79,7 @@ SECRET = ("password", "sslpassword")
 _SCHEME = re.compile(r"(postgres(?:ql)?(?:\+\w+)?|jdbc:postgresql)://")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,62}")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PORT = re.compile(r"[0-9]{1,5}")
 _WITH_PORT = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>.*))?", re.DOTALL)
 
 
@@ -224,7 +225,7 @@ def _addresses(host_list: str, given: Mapping[str, str]) -> tuple[tuple[str, ...
 def _port(text: str | None) -> int | None:
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+    if not (_PORT.fullmatch(text) and 1 <= int(text) <= 65535):
         raise _Wrong(f"a port is a number from 1 to 65535; write it as {FORM}")
     return int(text)
 

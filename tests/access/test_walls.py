@@ -4,13 +4,15 @@ import re
 
 import pytest
 
-from holdfast.db.connection import Database
+from holdfast.db.connection import Database, connect
 from holdfast.engine.control import Control
 from holdfast.engine.overview import Overview
 from holdfast.engine.queue import Submission, submit
 from holdfast.engine.selection import Selection
 from holdfast.errors import DatabaseUnusable, NotFound
 from holdfast.search.search import Search
+from holdfast.settings import Settings
+from tests.endpoint import with_option
 from tests.engine.scenario import Scenario, begin, plain
 from tests.search.library import Library
 
@@ -38,6 +40,17 @@ async def theirs(database: Database, scenario: Scenario) -> int:
 @pytest.fixture
 async def confined(database: Database, theirs: int) -> Database:
     return database.confined_to("acme")
+
+
+@pytest.mark.parametrize("name", ["it's", "back\\slash", "\\'; reset role; --"])
+async def test_no_name_of_an_organisation_says_anything_to_the_server(dsn: str, database: Database, name: str) -> None:
+    async with connect(Settings(database_url=with_option(dsn, "standard_conforming_strings", "off"))) as lenient:
+        for one in (database, lenient):
+            row = await one.confined_to(name).fetchrow(
+                "select current_user::text, current_setting('holdfast.organisation')"
+            )
+            assert row is not None
+            assert tuple(row) == ("holdfast_tenant", name)
 
 
 async def test_every_table_shows_own_rows_or_none(database: Database, confined: Database) -> None:

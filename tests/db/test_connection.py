@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from holdfast.db.connection import Database, connect
+from holdfast.db.connection import Connection, Database, connect
 from holdfast.errors import Conflict, DatabaseUnavailable, DatabaseUnusable, InvalidInput, NotFound
 from holdfast.settings import Settings
 from tests.conftest import OwnServer, Server
@@ -199,6 +199,27 @@ async def test_silent_partition_is_noticed(dsn: str) -> None:
         proxy.blackhole()
         with pytest.raises(DatabaseUnavailable):
             await database.fetchval("select 1")
+
+
+@pytest.mark.parametrize("block", [Database.statement, Database.transaction])
+async def test_cancelled_borrower_of_a_silent_server_ends_as_cancelled(
+    dsn: str, block: Callable[[Database], AbstractAsyncContextManager[Connection]]
+) -> None:
+    asked = asyncio.Event()
+
+    async def ask(database: Database) -> None:
+        async with block(database) as connection:
+            asked.set()
+            await connection.execute("select pg_sleep(60)")
+
+    async with Proxy(dsn) as proxy, _answering_within(0.5, proxy.dsn) as database:
+        asking = asyncio.create_task(ask(database))
+        await asked.wait()
+        proxy.blackhole()
+        asking.cancel()
+        # Whoever waits for a server that is away would take any other end for a reason to try again.
+        await asyncio.wait({asking}, timeout=30)
+        assert asking.cancelled()
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from holdfast.errors import DatabaseUnusable
 from holdfast.settings import Settings
 from tests.conftest import FUNCTIONS
 from tests.db.earlier_migrations import TAKEN_OUT
-from tests.endpoint import with_user
+from tests.endpoint import with_option, with_user
 
 MIGRATE_PROGRAM = """
 import asyncio, sys
@@ -52,6 +52,12 @@ def directory(tmp_path: Path) -> Path:
 async def test_applies_the_numbered_files_in_order(empty: Database, directory: Path) -> None:
     applied = await migrate(empty, directory=directory)
     assert applied == [Applied(1, "first"), Applied(2, "second")]
+
+
+async def test_migration_takes_longer_than_the_server_allows_a_statement(empty_dsn: str, directory: Path) -> None:
+    (directory / "0003_long.sql").write_text("select pg_sleep(1.2);")
+    async with connect(Settings(database_url=with_option(empty_dsn, "statement_timeout", "1s"))) as limited:
+        assert Applied(3, "long") in await migrate(limited, directory=directory)
 
 
 async def test_second_run_finds_nothing_to_do(empty: Database, directory: Path) -> None:
@@ -163,5 +169,7 @@ async def test_role_that_may_not_act_as_owner_is_told_what_to_run(guest: str, ds
 
 async def test_role_that_may_not_see_the_schema_is_told_what_to_run(guest: str, dsn: str) -> None:
     async with connect(Settings(database_url=with_user(dsn, guest))) as database:
-        with pytest.raises(DatabaseUnusable, match=f'see the schema.*grant ROLE to "{guest}"'):
+        with pytest.raises(
+            DatabaseUnusable, match=f'see the schema.*`grant ROLE to "{guest}".*holdfast_owner to migrate'
+        ):
             await pending(database)

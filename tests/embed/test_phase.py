@@ -8,15 +8,25 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from holdfast.db.connection import Database
+from holdfast.db.connection import Database, connect
 from holdfast.embed.phase import Embed
 from holdfast.errors import Conflict, NetworkTimeout, PhaseError, StorageUnavailable
 from holdfast.providers.embedder import Embedded
 from holdfast.providers.light import LightEmbedder
+from holdfast.settings import Settings
 from tests.embed.desk import Desk, open_desk
+from tests.endpoint import with_option
 from tests.search.embedders import CountingEmbedder
 
 BUILD_INDEX = "select holdfast.index_embedder(78::smallint)"
+SLOW_INDEX = """
+alter function holdfast.create_nearest_index(smallint, integer) rename to create_at_once;
+create function holdfast.create_nearest_index(smallint, integer) returns void language plpgsql as $$
+begin
+    perform pg_sleep(1.2);
+    perform holdfast.create_at_once($1, $2);
+end $$;
+"""
 FIVE = ("one apple", "two pears", "three plums", "four figs", "five dates")
 
 
@@ -256,6 +266,15 @@ async def test_index_is_built_within_a_large_document(desk: Desk, monkeypatch: p
     embedder.meanwhile = look
     await desk.embed(attempt, embedder)
     assert indexed == [False, True, True]
+
+
+async def test_index_takes_longer_to_build_than_the_server_allows_a_statement(desk: Desk, dsn: str) -> None:
+    await fill_up_to_an_index(desk)
+    attempt = await desk.take_in(*FIVE)
+    await desk.library.database.execute(SLOW_INDEX)
+    async with connect(Settings(database_url=with_option(dsn, "statement_timeout", "1s"))) as limited:
+        await Embed(limited, WideEmbedder()).run(attempt)
+    assert await desk.fetchval("select to_regclass('holdfast.embedding_nearest_78') is not null")
 
 
 class WideEmbedder(CountingEmbedder):

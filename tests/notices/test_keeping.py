@@ -16,6 +16,17 @@ from tests.notices.hook import Hook
 from tests.notices.post_office import PostOffice
 from tests.notices.telling import Telling, until
 
+FAULTY = """
+alter function holdfast.take_deliveries(text[], bigint[], integer) rename to took_deliveries;
+create function holdfast.take_deliveries(text[], bigint[], integer) returns integer language sql as $$ select 1 / 0 $$;
+create or replace function holdfast.check_alerts(out opened integer, out closed integer)
+language plpgsql as $$ begin opened := 1 / 0; end $$;
+"""
+MENDED = """
+drop function holdfast.take_deliveries(text[], bigint[], integer);
+alter function holdfast.took_deliveries(text[], bigint[], integer) rename to take_deliveries;
+"""
+
 
 @asynccontextmanager
 async def kept(dsn: str, home: Path, **settings: object) -> AsyncIterator[App]:
@@ -54,3 +65,15 @@ async def test_chore_that_fails_is_not_silent(caplog: pytest.LogCaptureFixture) 
         await asyncio.sleep(0)
     (record,) = [record for record in caplog.records if record.getMessage() == "chore.failed"]
     assert record.__dict__["error_type"] == "ZeroDivisionError"
+
+
+async def test_fault_in_one_look_ends_neither_alerts_nor_webhooks(
+    telling: Telling, hook: Hook, dsn: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await telling.add(hook)
+    await telling.database.execute(FAULTY)
+    async with kept(dsn, tmp_path, allowed_hosts=hook.host):
+        await until(lambda: "alerts.not_checked" in caplog.text and "delivery.not_now" in caplog.text)
+        await telling.database.execute(MENDED)
+        await telling.happen()
+        await until(lambda: hook.told)

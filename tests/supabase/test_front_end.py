@@ -1,5 +1,6 @@
 """`holdfast migrate --for supabase`: what it opens, and that it stays so."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,11 +12,11 @@ from holdfast.access.supabase import open_to_supabase
 from holdfast.db.connection import Database, connect
 from holdfast.db.migrations import migrate
 from holdfast.engine.queue import Queue, Submission, submit
-from holdfast.errors import DatabaseUnusable, InvalidInput
+from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, InvalidInput
 from holdfast.schema import FUNCTIONS
 from holdfast.settings import Settings
 from tests.endpoint import with_user
-from tests.engine.scenario import plain
+from tests.engine.scenario import plain, until_someone_waits_for_a_lock
 from tests.supabase.project import Supabase
 
 SERVICE = {"role": "service_role", "iss": "supabase"}
@@ -144,6 +145,20 @@ async def test_older_project_is_opened_too(older_supabase: Supabase) -> None:
             ("supabase_realtime", "holdfast.document"),
             ("supabase_realtime", "holdfast.pipeline_job"),
         }
+
+
+async def test_others_go_on_while_a_long_reader_keeps_it_from_being_opened(migrated: str) -> None:
+    async with connect(Settings(database_url=migrated)) as database:
+        async with database.transaction() as reader:
+            await reader.fetch("select from holdfast.pipeline_job")
+            opening = asyncio.create_task(open_to_supabase(database))
+            await until_someone_waits_for_a_lock(database)
+            async with database.transaction() as worker:
+                await worker.execute("set local statement_timeout = '15s'")
+                await worker.fetch("select from holdfast.pipeline_job")
+            with pytest.raises(DatabaseUnavailable, match="let it finish, then migrate again; nothing was changed"):
+                await opening
+        assert (await open_to_supabase(database)).granted
 
 
 @pytest.mark.parametrize("server", ["embedded"], indirect=True)

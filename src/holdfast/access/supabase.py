@@ -6,8 +6,8 @@ from pathlib import Path
 import asyncpg
 
 from holdfast.db.connection import Connection, Database
-from holdfast.db.migrations import LOCK
-from holdfast.errors import DatabaseUnusable, InvalidInput
+from holdfast.db.migrations import LOCK, LOCK_TIMEOUT
+from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, InvalidInput
 
 SCRIPT = Path(__file__).with_name("supabase.sql")
 API_ROLES = ("anon", "authenticated", "service_role")
@@ -16,10 +16,11 @@ USUAL_CLAIMS = ("o.id", "org_id")
 MAX_CLAIM_DEPTH = 10
 WRITTEN_BY_USERS = ("user_metadata", "raw_user_meta_data")
 
-UNINHERITED = """
-select format('alter role %I inherit; grant %I to %I', member, role, member)
-from (values ('authenticated', 'holdfast_claims'), ('service_role', 'holdfast_api')) pair(member, role)
-where not pg_has_role(member, role, 'usage')
+# From PostgreSQL 16 on each membership says for itself whether it is inherited.
+UNINHERITING = """
+select string_agg(format('alter role %I inherit', rolname), '; ' order by rolname) from pg_roles
+where rolname in ('authenticated', 'service_role') and not rolinherit
+      and current_setting('server_version_num')::integer < 160000
 """
 
 # What a login that only migrates may lack: roles that others prepared can be granted only by who was given them to pass
@@ -89,13 +90,16 @@ async def check_project(database: Database, claims: tuple[str, ...]) -> None:
 async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> FrontEnd:
     """Grant what a project's API roles need, in one transaction. Idempotent; without `claims` those set before stay.
 
-    Raises InvalidInput for a claim that is not a path, DatabaseUnusable where this is no project or a right is missing.
+    Raises InvalidInput for a claim that is not a path, DatabaseUnusable where this is no project or a right is missing,
+    DatabaseUnavailable where someone keeps a lock on a table for longer than others can wait.
     """
     paths = [_path(claim) for claim in claims]
     async with database.transaction() as connection:
         await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
         await _check_roles(connection)
         await _store(connection, paths)
+        # Whoever waits for the lock on a table stops all who come behind.
+        await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
         try:
             async with connection.transaction():
                 await connection.execute(SCRIPT.read_text(encoding="utf-8"))
@@ -104,10 +108,11 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
                 f"this login may not open the database to Supabase ({error.args[0]}): use the login that migrated, "
                 'which is "postgres" on Supabase, or have an administrator run it once'
             ) from error
-        if remedy := await connection.fetchval(UNINHERITED):
-            raise DatabaseUnusable(
-                f"a role of the project does not inherit: have an administrator run `{remedy}`, then run it again"
-            )
+        except asyncpg.LockNotAvailableError as error:
+            raise DatabaseUnavailable(
+                "another session keeps a lock on a table of Holdfast: let it finish, then migrate again; nothing was "
+                "changed"
+            ) from error
         granted = [Grant(**row) for row in await connection.fetch(GRANTED, list(API_ROLES))]
         rows = await connection.fetch("select path from holdfast.claim_path order by position")
     return FrontEnd(tuple(".".join(row["path"]) for row in rows), tuple(granted))
@@ -132,6 +137,11 @@ async def _check_roles(connection: Connection) -> None:
         raise DatabaseUnusable(
             f"this login may not grant Holdfast's roles to those of the project: have an administrator run `{remedy}`, "
             "then migrate again; nothing was changed"
+        )
+    if remedy := await connection.fetchval(UNINHERITING):
+        raise DatabaseUnusable(
+            f"a role of the project does not use the rights of roles that it is a member of: have an administrator run "
+            f"`{remedy}`, then migrate again; nothing was changed"
         )
 
 

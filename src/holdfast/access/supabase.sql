@@ -16,13 +16,16 @@ set local role holdfast_owner;
 select holdfast.allow_claims();
 reset role;
 
+-- Where memberships have options, a role of an older project that does not inherit is given these rights all the same.
 do $members$
+declare
+    c_options constant text := case when current_setting('server_version_num')::integer >= 160000 then ' with inherit true' else '' end;
 begin
     if not pg_has_role('authenticated', 'holdfast_claims', 'usage') then
-        grant holdfast_claims to authenticated;
+        execute 'grant holdfast_claims to authenticated' || c_options;
     end if;
     if not pg_has_role('service_role', 'holdfast_api', 'usage') then
-        grant holdfast_api to service_role;
+        execute 'grant holdfast_api to service_role' || c_options;
     end if;
 end
 $members$;

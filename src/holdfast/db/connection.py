@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -109,7 +109,8 @@ class Database:
         Settings, roles and advisory locks must be local to the transaction.
         """
         with _our_errors():
-            async with self._borrowed() as connection, connection.transaction():
+            seconds = self._routes.work.command_seconds
+            async with self._borrowed() as connection, _transaction(connection, seconds):
                 if self._tenant is not None:
                     await connection.execute(_confining(self._tenant))
                 yield connection
@@ -211,10 +212,34 @@ async def _routes(
     )
 
 
+@asynccontextmanager
+async def _transaction(connection: Connection, seconds: float | None) -> AsyncIterator[None]:
+    """Committed when the block ends, rolled back when it raises.
+
+    Who was cancelled ends as cancelled, also where the server does not confirm the rollback: whoever waits for a server
+    that is away would take its silence for a reason to go on.
+    """
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield
+    except asyncio.CancelledError:
+        with suppress(Exception):
+            async with asyncio.timeout(seconds):
+                await transaction.rollback()
+        raise
+    except BaseException:
+        await transaction.rollback()
+        raise
+    else:
+        await transaction.commit()
+
+
 def _confining(organisation: str) -> str:
     """What makes a transaction a tenant's, to its end. No query, so that its isolation can still be chosen."""
-    quoted = organisation.replace("'", "''")
-    return f"set local role holdfast_tenant; set local holdfast.organisation to '{quoted}'"
+    # So a constant is read alike by every server, also by one without standard_conforming_strings.
+    quoted = organisation.replace("\\", "\\\\").replace("'", "''")
+    return f"set local role holdfast_tenant; set local holdfast.organisation to E'{quoted}'"
 
 
 @contextmanager

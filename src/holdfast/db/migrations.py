@@ -18,6 +18,7 @@ from holdfast.db.preflight import preflight, refuse_blind, roles_unfit
 from holdfast.db.roles import ensure_roles
 from holdfast.db.schema_files import MIGRATIONS, Functions, Migration, read_functions, read_migrations
 from holdfast.db.sessions import Session, blocking_sessions
+from holdfast.db.time_limits import lift_time_limits
 from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, HoldfastError
 
 LOCK = 0x686F6C6466617374  # "holdfast" in ASCII
@@ -150,6 +151,7 @@ class _Try:
             async with self._database.transaction() as connection:
                 if not await connection.fetchval("select pg_try_advisory_xact_lock($1)", LOCK):
                     return False
+                await lift_time_limits(connection)
                 await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
                 async with self._watched(await connection.fetchval("select pg_backend_pid()")):
                     self.applied = await _apply(connection, self._plan)

@@ -67,7 +67,10 @@ class ConnectionPool:
             raise
         finally:
             try:
-                await slot.release(connection)
+                # A silent server confirms no cancellation. Whatever goes wrong, the driver has dropped the connection,
+                # and how the block ended is what counts.
+                with suppress(Exception):
+                    await slot.release(connection, timeout=seconds)
             finally:
                 self._put(slot)
 

@@ -12,13 +12,14 @@ from holdfast.errors import DatabaseUnusable
 LOGIN = """
 select current_user::text as login, current_database()::text as database,
        r.rolsuper or r.rolcreaterole as may_create_role,
-       r.rolsuper or r.rolinherit or current_setting('server_version_num')::integer >= 160000 as may_inherit,
+       r.rolsuper or r.rolinherit or v.graded as may_inherit, v.graded,
        has_database_privilege(current_database(), 'create') as may_create_schema,
        n.nspowner::regrole::text as schema_owner,
        n.oid is null or pg_has_role(n.nspowner, 'usage') as may_give_schema,
        n.oid is null or has_schema_privilege(n.oid, 'usage') as sees_schema,
        array(select name from unnest($1::text[]) name where to_regrole(name) is null) as absent
 from pg_roles r
+cross join (select current_setting('server_version_num')::integer >= 160000 as graded) v
 left join pg_namespace n on n.nspname = 'holdfast'
 where r.rolname = current_user
 """
@@ -102,10 +103,11 @@ async def refuse_blind(connection: Connection) -> None:
     assert row is not None
     if not row["sees_schema"]:
         login = quoted(row["login"])
+        statements = ("" if row["may_inherit"] else f"alter role {login} inherit; ") + _grant("ROLE", row)
         raise DatabaseUnusable(
-            f"role {login} may not see the schema holdfast: have an administrator run `grant ROLE to {login}` with "
-            "holdfast_readonly to look, holdfast_worker to work, holdfast_api to serve and control, or holdfast_owner "
-            "to migrate and for all of it"
+            f"role {login} may not see the schema holdfast: have an administrator run `{statements}`, "
+            "with holdfast_readonly to look, holdfast_worker to work, holdfast_api to serve and control, or "
+            "holdfast_owner to migrate and for all of it"
         )
 
 
@@ -130,6 +132,14 @@ def _lacking_memberships(row: asyncpg.Record, members: list[asyncpg.Record]) -> 
             continue
         own = wanted["member"] == row["login"]
         deed = f"act as {wanted['role']}" if own else f"grant {wanted['role']} to {wanted['member']}"
-        member = quoted(wanted["member"]) if own else wanted["member"]
-        lacks.append(Lack(deed, f"grant {wanted['role']} to {member}"))
+        lacks.append(Lack(deed, _grant(wanted["role"], row, member=None if own else wanted["member"])))
     return lacks
+
+
+def _grant(role: str, row: asyncpg.Record, *, member: str | None = None) -> str:
+    """The statement that makes the login, or that member, use this role, also where it is a member without its rights.
+
+    Where memberships have options, granting one again without them changes none.
+    """
+    options = " with inherit true, set true" if row["graded"] else ""
+    return f"grant {role} to {member or quoted(row['login'])}{options}"

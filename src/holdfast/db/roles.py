@@ -55,5 +55,6 @@ def _filled(file: str, **parts: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """A constant that no dollar quote around it is ended by."""
-    return "'" + text.replace("'", "''").replace("$", "$'||'") + "'"
+    """A constant that no dollar quote around it is ended by, and that every server reads alike."""
+    opening = "E'" if "\\" in text else "'"
+    return opening + text.replace("\\", "\\\\").replace("'", "''").replace("$", f"$'||{opening}") + "'"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from holdfast.db.connection import Database
+from holdfast.db.time_limits import lift_time_limits
 from holdfast.errors import PhaseError, StorageUnavailable
 from holdfast.providers.embedder import Embedded, Embedder
 
@@ -79,6 +80,7 @@ async def build_index(database: Database, model: Model) -> None:
     """Give the model its index of nearest vectors, if it has none and so many vectors that it needs one."""
     if await database.fetchval("select holdfast.needs_index($1)", model.id):
         async with database.transaction() as connection:
+            await lift_time_limits(connection)
             await connection.execute("select holdfast.index_embedder($1)", model.id, timeout=INDEX_SECONDS)
 
 

@@ -7,7 +7,6 @@ from typing import assert_never
 from holdfast.db.connection import Database
 from holdfast.engine import events
 from holdfast.engine.redaction import clean_text
-from holdfast.errors import HoldfastError
 from holdfast.notices.delivery import Delivered, Failed, Gone, Outcome, Sender, Taken
 
 MOST_AT_ONCE = 16
@@ -56,7 +55,7 @@ class Deliverer:
             events.delivery_ended(
                 taken.delivery_id, receiver=taken.receiver_id, about=taken.event, state=state, answer=answer
             )
-        except HoldfastError as error:  # the minute passes, and it is tried again
+        except Exception as error:  # the minute passes, and it is tried again
             events.not_delivering(error)
         return outcome
 
@@ -66,7 +65,7 @@ class Deliverer:
             return
         try:
             due = await self.take(room)
-        except HoldfastError as error:
+        except Exception as error:
             events.not_delivering(error)
             return
         for taken in due:

@@ -8,7 +8,6 @@ from typing import Any
 
 from holdfast.db.connection import Database
 from holdfast.engine import events
-from holdfast.errors import HoldfastError
 from holdfast.notices.receivers import Receivers
 
 CHECK_SECONDS = 30.0
@@ -61,6 +60,6 @@ class Incidents:
                     await Receivers(self._database).mail_alerts_to(mail_to, actor=ACTOR)
                     is_mail_arranged = True
                 await self.check()
-            except HoldfastError as error:
+            except Exception as error:  # whatever it is, it ends no look but this one
                 events.alerts_not_checked(error)
             await asyncio.sleep(CHECK_SECONDS)
