@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.db.connection import Database
 from holdfast.embed.reindex import reindex
-from holdfast.errors import DatabaseUnusable, InvalidInput, NetworkTimeout
+from holdfast.errors import Conflict, DatabaseUnusable, InvalidInput, NetworkTimeout
 from holdfast.providers.light import LightEmbedder
 from holdfast.search.hit import Found
 from holdfast.search.search import Search
@@ -122,6 +122,25 @@ async def test_vectors_of_another_model_are_not_compared(library: Library, searc
         await search.find("vessel", organisation="acme", mode="vectors")
 
 
+async def test_model_replaced_while_the_question_is_embedded_is_not_compared_with(
+    library: Library, database: Database
+) -> None:
+    await library.add(SHIP)
+    await embed_all(database)
+
+    async def replace() -> None:
+        await reindex(database, CountingEmbedder(name=f"next-{len(asking.calls)}"))
+
+    asking = CountingEmbedder(meanwhile=replace)
+    found = await Search(database, asking).find("vessel", organisation="acme")
+    assert (texts(found), found.mode) == ([SHIP], "words")
+    assert found.notes == ('found by words alone: the vectors stored are of model "next-1", not of "light-256"',)
+    assert found.hits[0].why.vector_rank is None
+    await embed_all(database)
+    with pytest.raises(Conflict, match="next-2"):
+        await Search(database, asking).find("vessel", organisation="acme", mode="vectors")
+
+
 async def test_words_answer_while_the_embedder_cannot(library: Library, database: Database) -> None:
     await library.add(SHIP)
     await embed_all(database)
@@ -199,7 +218,7 @@ async def test_index_is_used_and_finds_what_comparing_with_all_finds(library: Li
     await fill_many(library)
     vector = (await LightEmbedder().embed(["a boat in the harbour"])).vectors[0].tolist()
     asked = {"words": "boat", "phrases": [], "without": []}
-    find = "select similarity from holdfast.find_by_vector('acme', $1, $2, '{}', 50)"
+    find = "select similarity from holdfast.find_by_vector('acme', $1, 'light-256', $2, '{}', 50)"
     async with database.transaction() as connection:
         by_index = await connection.fetch(find, vector, asked)
         scans = "select pg_stat_get_xact_numscans('holdfast.embedding_nearest_56'::regclass)"

@@ -1,7 +1,7 @@
 -- The passages of an organisation whose vectors are nearest to a question's, nearest first. Every filter is exact: where the
 -- index might pass over what fits, all that fits is compared. Finds nothing where nothing is embedded yet.
 create or replace function holdfast.find_by_vector(
-    p_organisation text, p_vector real[], p_question jsonb, p_filter jsonb, p_limit integer)
+    p_organisation text, p_vector real[], p_model text, p_question jsonb, p_filter jsonb, p_limit integer)
 returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
@@ -16,6 +16,10 @@ begin
     select * into v_model from embedder where active;
     if not found or not has_vectors() then
         return;
+    end if;
+    if v_model.name is distinct from p_model then
+        raise exception 'the vectors stored are of model "%", not of "%"', v_model.name, p_model
+        using errcode = 'HF409';
     end if;
     if p_question -> 'phrases' <> '[]' or p_question -> 'without' <> '[]' then
         select array_agg(c), array_agg(demand_of(c, p_question)) into v_configurations, v_demands

@@ -1,0 +1,8 @@
+-- Searching and reindexing lose nothing and pay for nothing twice.
+set local role holdfast_owner;
+
+-- Their successors are asked otherwise.
+drop function if exists holdfast.find(text, jsonb, real[], text, jsonb, integer);
+drop function if exists holdfast.find_by_vector(text, real[], jsonb, jsonb, integer);
+
+reset role;
