@@ -956,6 +956,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function clear_configs(p_job bigint, p_token bigint, p_limit integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function close_embedder() returns void, with its owner's rights, callable by holdfast_api
+-- function compared_at_most(p_embedder smallint) returns bigint
 -- function configs_run(p_run bigint) returns TABLE(run bigint, source_name text, job_id bigint, status text, state text, percent integer, metrics jsonb, error_message text, next text), callable by holdfast_api, holdfast_readonly
 -- function configurations_of(p_organisation text) returns SETOF regconfig
 -- function confined_to() returns text
@@ -990,8 +991,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function error_of(p_job holdfast.pipeline_job, p_component text, p_outcome text, p_action text, p_max_retries integer, p_retry_at timestamp with time zone, p_failure jsonb) returns jsonb
 -- function expect_answer(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_asked_at timestamp with time zone, p_deadline timestamp with time zone) returns boolean
 -- function fail(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, retry_at timestamp with time zone), with its owner's rights, callable by holdfast_worker
--- function find(p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
--- function find_by_vector(p_organisation text, p_vector real[], p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
+-- function find(p_organisation text, p_question jsonb, p_vector real[], p_model text, p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function find_by_vector(p_organisation text, p_vector real[], p_model text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
 -- function find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, score double precision, matched text[]), with its owner's rights
 -- function findable(p_document holdfast.document, p_filter jsonb) returns boolean
 -- function fingerprint(p_component text, p_category text, p_error_type text, p_message text) returns text, callable by holdfast_api, holdfast_readonly
@@ -1006,7 +1007,6 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_words(p_documents bigint[]) returns void
 -- function front(p_pipeline text) returns double precision
--- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
 -- function give_back(p_takeover bigint, p_keys text[]) returns SETOF text, with its owner's rights
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
@@ -1265,6 +1265,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function to_vector(real[]) returns extensions.vector
 -- function token_after(p_job_id bigint, p_token bigint) returns bigint
 -- function told_cost_unknown(p_error jsonb, p_phase holdfast.phase) returns jsonb
+-- function too_many_to_compare(p_organisation text, p_embedder smallint, p_filter jsonb) returns boolean
 -- function trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns SETOF bigint
 -- function trial_verdicts(p_trial holdfast.trial) returns TABLE(job_id bigint, verdict text, failure text)
 -- function try_first(p_filter jsonb, p_first integer, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
@@ -1274,9 +1275,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function used_scopes(p_jobs bigint[]) returns TABLE(provider text, organisation text, pipeline text, phase text, budget text)
+-- function vector_counts(p_document bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
 -- function vectors(extensions.vector[]) returns extensions.vector[], callable by holdfast_api, holdfast_worker
--- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint
 -- function waits_for_members(p_job holdfast.pipeline_job) returns boolean
 -- function wake() returns void
 -- function wake_parent(p_parent bigint) returns void

@@ -4,5 +4,7 @@ set local role holdfast_owner;
 -- Their successors are asked otherwise.
 drop function if exists holdfast.find(text, jsonb, real[], text, jsonb, integer);
 drop function if exists holdfast.find_by_vector(text, real[], jsonb, jsonb, integer);
+drop function if exists holdfast.fulfils(bigint, integer, regconfig[], tsquery[], text[]);
+drop function if exists holdfast.vectors_up_to(text, smallint, jsonb, integer);
 
 reset role;
