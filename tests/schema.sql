@@ -321,6 +321,7 @@ create table holdfast.embedder (
     active boolean not null default false,
     closed_at timestamp with time zone,
     created_at timestamp with time zone not null,
+    reindexed_at timestamp with time zone,
     constraint embedder_check CHECK (((closed_at IS NULL) OR active)),
     constraint embedder_dimension_check CHECK (((dimension >= 1) AND (dimension <= 16000))),
     constraint embedder_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
@@ -1029,6 +1030,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
 -- function is_behind(p_job holdfast.pipeline_job, p_hold holdfast.hold) returns boolean
+-- function is_disused(p_model holdfast.embedder) returns boolean
 -- function is_held(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
 -- function is_own(p_organisation text) returns boolean
 -- function is_own(p_organisation text, p_confined_to text) returns boolean

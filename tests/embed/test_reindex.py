@@ -11,6 +11,7 @@ from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Done
 from holdfast.errors import NetworkTimeout
 from holdfast.providers.light import LightEmbedder
+from tests.conftest import Clock
 from tests.embed.desk import Desk, open_desk
 from tests.search.embedders import CountingEmbedder
 
@@ -148,6 +149,30 @@ async def test_vectors_of_replaced_models_are_removed_on_request(desk: Desk) -> 
     await reindex(desk.library.database, CountingEmbedder(name="other"))
     assert await remove_replaced(desk.library.database) == 6
     assert (len(await desk.hashes(document_id)), len(await desk.hashes(document_id, "other"))) == (0, 6)
+
+
+async def test_vectors_of_a_reindexing_under_way_are_not_removed(desk: Desk) -> None:
+    document_id = await searchable(desk, *TEXTS)
+    with pytest.raises(NetworkTimeout):
+        await reindex(desk.library.database, CountingEmbedder(name="other", answers=2))
+    assert await remove_replaced(desk.library.database) == 0
+    assert len(await desk.hashes(document_id, "other")) == 4
+    again = CountingEmbedder(name="other")
+    await reindex(desk.library.database, again)
+    assert again.texts == TEXTS[4:]
+    assert await remove_replaced(desk.library.database) == 6
+
+
+async def test_vectors_of_a_reindexing_that_nobody_went_on_with_are_removed_in_the_end(
+    desk: Desk, clock: Clock
+) -> None:
+    document_id = await searchable(desk, *TEXTS)
+    await reindex(desk.library.database, CountingEmbedder(name="new"), organisation="acme")
+    await clock.advance(days=29)
+    assert await remove_replaced(desk.library.database) == 0
+    await clock.advance(days=2)
+    assert await remove_replaced(desk.library.database) == 6
+    assert len(await desk.hashes(document_id)) == 6
 
 
 async def test_vectors_are_made_for_documents_that_were_searchable_without(desk: Desk) -> None:

@@ -60,7 +60,10 @@ async def reindex(
 
 
 async def remove_replaced(database: Database, *, on_progress: Callable[[int], None] = lambda _: None) -> int:
-    """Remove the vectors of all models that answer no searches, and say how many there were."""
+    """Remove the vectors of all models that answer no searches, and say how many there were.
+
+    Those of a reindexing that went on in the last 30 days stay: it would pay for them again.
+    """
     removed = 0
     while count := await database.fetchval("select holdfast.remove_inactive_vectors($1)", REMOVED_AT_ONCE):
         removed += count

@@ -3,6 +3,7 @@
 
 -- Passages that must have a vector of this model before it may answer: of documents that are searchable, or have vectors of
 -- the active model and may become so. After the given place, in order, at most p_limit; known vectors are copied first.
+-- While it is called again within 30 days, the model's vectors are not removed.
 create or replace function holdfast.take_for_reindexing(
     p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer)
 returns table (document_id bigint, ordinal integer, text_hash text, passage text, reused boolean)
@@ -12,6 +13,7 @@ declare
     v_documents bigint[];
     v_ordinals integer[];
 begin
+    update embedder set reindexed_at = clock() where id = p_embedder and not active;
     select array_agg(l.document_id), array_agg(l.ordinal)
     into v_documents, v_ordinals
     from lacking_vectors(p_embedder, p_organisation, p_document, p_ordinal, p_limit) l;
@@ -76,28 +78,37 @@ begin
         return false;
     end if;
     update embedder set active = false, closed_at = null where active and id <> p_embedder;
-    update embedder set active = true, closed_at = null where id = p_embedder;
+    update embedder set active = true, closed_at = null, reindexed_at = null where id = p_embedder;
     return true;
 end $$;
 
--- Removes a batch of the vectors of models that answer no searches and says how many; 0 when none is left.
+-- Removes a batch of the vectors of models that answer no searches and says how many; 0 when none is left. Those that a
+-- reindexing has made or looked at in the last 30 days stay: it would pay for them again.
 create or replace function holdfast.remove_inactive_vectors(p_limit integer) returns integer
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_model smallint;
     v_count integer;
 begin
+    -- Locked: no reindexing begins with them meanwhile.
+    perform from embedder m where is_disused(m) order by m.id for update;
     delete from embedding
     where ctid = any (array(
         select e.ctid
         from embedding e
-        join embedder m on m.id = e.embedder_id and not m.active
+        join embedder m on m.id = e.embedder_id and is_disused(m)
         limit p_limit));
     get diagnostics v_count = row_count;
     if v_count < p_limit then
-        for v_model in select id from embedder where not active loop
+        for v_model in select m.id from embedder m where is_disused(m) loop
             execute format('drop index if exists %I', nearest_index(v_model));
         end loop;
     end if;
     return v_count;
 end $$;
+
+-- Whether a model answers no searches and is not about to.
+create or replace function holdfast.is_disused(p_model holdfast.embedder) returns boolean
+language sql stable set search_path = holdfast, pg_temp as $$
+    select not p_model.active and coalesce(p_model.reindexed_at < clock() - interval '30 days', true)
+$$;
