@@ -911,7 +911,7 @@ create table holdfast.worker (
 
 create sequence holdfast.last_wake minvalue 0 start 0;
 
--- function activate_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api
+-- function activate_embedder(p_embedder smallint, p_since timestamp with time zone) returns boolean, with its owner's rights, callable by holdfast_api
 -- function actor() returns text, callable by holdfast_api
 -- function add_counts(p_one jsonb, p_other jsonb) returns jsonb
 -- function add_to_graph(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
@@ -1051,7 +1051,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function known_cost(p_job holdfast.pipeline_job) returns numeric
 -- function known_document(p_item jsonb) returns bigint
 -- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean), with its owner's rights
--- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint, p_last_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function late_items(p_items jsonb, p_settled bigint[]) returns jsonb
 -- function late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 -- function learn_cost(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
@@ -1082,6 +1082,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function next_budget_day(p_budget holdfast.budget) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function next_place(p_document bigint, p_ordinal integer, p_passages integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function note_changed(p_takeover bigint, p_items jsonb) returns void, with its owner's rights
 -- function note_gone(p_takeover bigint, p_keys text[]) returns void, with its owner's rights
 -- function note_lanes(p_worker text, p_known jsonb, p_lanes jsonb) returns jsonb
@@ -1250,7 +1251,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function take_deliveries(p_kinds text[], p_busy bigint[], p_limit integer) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function take_documents(p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_for_embedding(p_job bigint, p_token bigint, p_embedder smallint, p_from integer, p_until integer) returns TABLE(ordinal integer, text_hash text, passage text), with its owner's rights, callable by holdfast_worker
--- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
+-- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint, p_last_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
 -- function take_jobs(p_takeover holdfast.takeover, p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_rows(p_takeover bigint, p_after text, p_cursor text, p_items jsonb) returns void, with its owner's rights
 -- function take_turns(p_pipeline text, p_organisation text, p_count bigint, p_front double precision, OUT first_vtime double precision, OUT step double precision) returns record

@@ -9,5 +9,8 @@ drop function if exists holdfast.find(text, jsonb, real[], text, jsonb, integer)
 drop function if exists holdfast.find_by_vector(text, real[], jsonb, jsonb, integer);
 drop function if exists holdfast.fulfils(bigint, integer, regconfig[], tsquery[], text[]);
 drop function if exists holdfast.vectors_up_to(text, smallint, jsonb, integer);
+drop function if exists holdfast.take_for_reindexing(smallint, text, bigint, integer, integer);
+drop function if exists holdfast.lacking_vectors(smallint, text, bigint, integer, integer);
+drop function if exists holdfast.activate_embedder(smallint);
 
 reset role;
