@@ -78,7 +78,8 @@ create or replace function holdfast.nearest_exactly(
 returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable set search_path = holdfast, pg_temp set jit = off as $$
 begin
-    -- Unknown until there is pgvector: what names vectors is read when it runs.
+    -- Unknown until there is pgvector: what names vectors is read when it runs. The document's organisation is named too: what
+    -- share of all documents fits the planner cannot know behind row security, and would look at other organisations' first.
     return query execute $query$
         select m.document_id, m.ordinal, row_number() over (order by m.distance, m.document_id desc, m.ordinal), 1 - m.distance
         from (
@@ -87,7 +88,7 @@ begin
                 select e.document_id, e.ordinal, distance(e.vector, to_vector($1)) as distance
                 from embedding e
                 join document d on d.id = e.document_id
-                where e.organisation = $2 and e.embedder_id = $3 and findable(d, $4)
+                where e.organisation = $2 and d.organisation = $2 and e.embedder_id = $3 and findable(d, $4)
                 order by distance
                 offset 0   -- sorted before the passages are looked at
             ) n
