@@ -111,7 +111,7 @@ class _Filling:
     async def _next(self, after: Place) -> Place | None:
         sql = "select * from holdfast.next_place($1, $2, $3)"
         row = await insist(lambda: self.database.fetchrow(sql, *after, LOOKED_AT_ONCE))
-        return row and (row["document_id"], row["ordinal"])
+        return None if row is None else (row["document_id"], row["ordinal"])
 
     async def _take(self, after: Place, last: Place) -> list[asyncpg.Record]:
         sql = "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5, $6, $7)"
