@@ -191,7 +191,7 @@ async def test_model_cannot_be_made_to_answer_while_what_came_in_since_all_was_l
     assert await desk.fetchval(activate, since) is True
 
 
-async def test_step_of_reindexing_reads_as_much_however_much_is_done(desk: Desk, dsn: str) -> None:
+async def test_step_of_reindexing_reads_little_however_much_is_done(desk: Desk, dsn: str) -> None:
     embedder = CountingEmbedder(name="other", best_batch=1000)
     last: tuple[int, int] = (await searchable(desk, *TEXTS), 5)
     await reindex(desk.library.database, embedder)
@@ -201,19 +201,17 @@ async def test_step_of_reindexing_reads_as_much_however_much_is_done(desk: Desk,
         "select holdfast.activate_embedder({}::smallint, holdfast.clock())",
     )
 
-    async def read() -> list[int]:
-        model = await desk.fetchval("select id from holdfast.embedder where active")
-        connection = await asyncpg.connect(dsn)
-        try:
-            return [await rows_read(connection, step.format(model)) for step in steps]
-        finally:
-            await connection.close()
-
-    before = await read()
     for number in range(3):
         await desk.library.add(*(f"{number} and {n}" for n in range(200)))
     await reindex(desk.library.database, embedder)
-    assert await read() == before
+    model = await desk.fetchval("select id from holdfast.embedder where active")
+    connection = await asyncpg.connect(dsn)
+    try:
+        read = [await rows_read(connection, step.format(model)) for step in steps]
+    finally:
+        await connection.close()
+    # Of six passages in three or four tables each; six hundred are done.
+    assert max(read) < 60, read
 
 
 async def test_vectors_are_made_for_documents_that_were_searchable_without(desk: Desk) -> None:
