@@ -321,6 +321,7 @@ create table holdfast.embedder (
     active boolean not null default false,
     closed_at timestamp with time zone,
     created_at timestamp with time zone not null,
+    reindexed_at timestamp with time zone,
     constraint embedder_check CHECK (((closed_at IS NULL) OR active)),
     constraint embedder_dimension_check CHECK (((dimension >= 1) AND (dimension <= 16000))),
     constraint embedder_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
@@ -913,7 +914,7 @@ create table holdfast.worker (
 
 create sequence holdfast.last_wake minvalue 0 start 0;
 
--- function activate_embedder(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api
+-- function activate_embedder(p_embedder smallint, p_since timestamp with time zone) returns boolean, with its owner's rights, callable by holdfast_api
 -- function actor() returns text, callable by holdfast_api
 -- function add_counts(p_one jsonb, p_other jsonb) returns jsonb
 -- function add_to_graph(p_job bigint, p_token bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_worker
@@ -959,6 +960,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function clear_configs(p_job bigint, p_token bigint, p_limit integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function clock() returns timestamp with time zone, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function close_embedder() returns void, with its owner's rights, callable by holdfast_api
+-- function compared_at_most(p_embedder smallint) returns bigint
 -- function configs_run(p_run bigint) returns TABLE(run bigint, source_name text, job_id bigint, status text, state text, percent integer, metrics jsonb, error_message text, next text), callable by holdfast_api, holdfast_readonly
 -- function configurations_of(p_organisation text) returns SETOF regconfig
 -- function confined_to() returns text
@@ -993,8 +995,8 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function error_of(p_job holdfast.pipeline_job, p_component text, p_outcome text, p_action text, p_max_retries integer, p_retry_at timestamp with time zone, p_failure jsonb) returns jsonb
 -- function expect_answer(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_asked_at timestamp with time zone, p_deadline timestamp with time zone) returns boolean
 -- function fail(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, retry_at timestamp with time zone), with its owner's rights, callable by holdfast_worker
--- function find(p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
--- function find_by_vector(p_organisation text, p_vector real[], p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
+-- function find(p_organisation text, p_question jsonb, p_vector real[], p_model text, p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function find_by_vector(p_organisation text, p_vector real[], p_model text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
 -- function find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, score double precision, matched text[]), with its owner's rights
 -- function findable(p_document holdfast.document, p_filter jsonb) returns boolean
 -- function fingerprint(p_component text, p_category text, p_error_type text, p_message text) returns text, callable by holdfast_api, holdfast_readonly
@@ -1009,7 +1011,6 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_words(p_documents bigint[]) returns void
 -- function front(p_pipeline text) returns double precision
--- function fulfils(p_document bigint, p_ordinal integer, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
 -- function give_back(p_takeover bigint, p_keys text[]) returns SETOF text, with its owner's rights
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
@@ -1032,6 +1033,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
 -- function is_behind(p_job holdfast.pipeline_job, p_hold holdfast.hold) returns boolean
+-- function is_disused(p_model holdfast.embedder) returns boolean
 -- function is_held(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
 -- function is_own(p_organisation text) returns boolean
 -- function is_own(p_organisation text, p_confined_to text) returns boolean
@@ -1052,7 +1054,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function known_cost(p_job holdfast.pipeline_job) returns numeric
 -- function known_document(p_item jsonb) returns bigint
 -- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean), with its owner's rights
--- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint, p_last_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function late_items(p_items jsonb, p_settled bigint[]) returns jsonb
 -- function late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 -- function learn_cost(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
@@ -1086,6 +1088,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function next_budget_day(p_budget holdfast.budget) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
+-- function next_place(p_document bigint, p_ordinal integer, p_passages integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function note_changed(p_takeover bigint, p_items jsonb) returns void, with its owner's rights
 -- function note_gone(p_takeover bigint, p_keys text[]) returns void, with its owner's rights
 -- function note_lanes(p_worker text, p_known jsonb, p_lanes jsonb) returns jsonb
@@ -1256,7 +1259,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function take_deliveries(p_kinds text[], p_busy bigint[], p_limit integer) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function take_documents(p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_for_embedding(p_job bigint, p_token bigint, p_embedder smallint, p_from integer, p_until integer) returns TABLE(ordinal integer, text_hash text, passage text), with its owner's rights, callable by holdfast_worker
--- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
+-- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint, p_last_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
 -- function take_jobs(p_takeover holdfast.takeover, p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_rows(p_takeover bigint, p_after text, p_cursor text, p_items jsonb) returns void, with its owner's rights
 -- function take_turns(p_pipeline text, p_organisation text, p_count bigint, p_front double precision, OUT first_vtime double precision, OUT step double precision) returns record
@@ -1273,6 +1276,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function to_vector(real[]) returns extensions.vector
 -- function token_after(p_job_id bigint, p_token bigint) returns bigint
 -- function told_cost_unknown(p_error jsonb, p_phase holdfast.phase) returns jsonb
+-- function too_many_to_compare(p_organisation text, p_embedder smallint, p_filter jsonb) returns boolean
 -- function trial_jobs(p_filter jsonb, p_after bigint, p_limit integer) returns SETOF bigint
 -- function trial_verdicts(p_trial holdfast.trial) returns TABLE(job_id bigint, verdict text, failure text)
 -- function try_first(p_filter jsonb, p_first integer, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
@@ -1282,9 +1286,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function used_scopes(p_jobs bigint[]) returns TABLE(provider text, organisation text, pipeline text, phase text, budget text)
+-- function vector_counts(p_document bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
 -- function vectors(extensions.vector[]) returns extensions.vector[], callable by holdfast_api, holdfast_worker
--- function vectors_up_to(p_organisation text, p_embedder smallint, p_filter jsonb, p_limit integer) returns bigint
 -- function waits_for_members(p_job holdfast.pipeline_job) returns boolean
 -- function wake() returns void
 -- function wake_parent(p_parent bigint) returns void

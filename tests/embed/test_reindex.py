@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import asyncpg
 import pytest
 
 from holdfast.db.connection import Database
@@ -11,7 +12,9 @@ from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Done
 from holdfast.errors import NetworkTimeout
 from holdfast.providers.light import LightEmbedder
+from tests.conftest import Clock
 from tests.embed.desk import Desk, open_desk
+from tests.plans.cost import rows_read
 from tests.search.embedders import CountingEmbedder
 
 TEXTS = [f"passage number {n}" for n in range(6)]
@@ -148,6 +151,67 @@ async def test_vectors_of_replaced_models_are_removed_on_request(desk: Desk) -> 
     await reindex(desk.library.database, CountingEmbedder(name="other"))
     assert await remove_replaced(desk.library.database) == 6
     assert (len(await desk.hashes(document_id)), len(await desk.hashes(document_id, "other"))) == (0, 6)
+
+
+async def test_vectors_of_a_reindexing_under_way_are_not_removed(desk: Desk) -> None:
+    document_id = await searchable(desk, *TEXTS)
+    with pytest.raises(NetworkTimeout):
+        await reindex(desk.library.database, CountingEmbedder(name="other", answers=2))
+    assert await remove_replaced(desk.library.database) == 0
+    assert len(await desk.hashes(document_id, "other")) == 4
+    again = CountingEmbedder(name="other")
+    await reindex(desk.library.database, again)
+    assert again.texts == TEXTS[4:]
+    assert await remove_replaced(desk.library.database) == 6
+
+
+async def test_vectors_of_a_reindexing_that_nobody_went_on_with_are_removed_in_the_end(
+    desk: Desk, clock: Clock
+) -> None:
+    document_id = await searchable(desk, *TEXTS)
+    await reindex(desk.library.database, CountingEmbedder(name="new"), organisation="acme")
+    await clock.advance(days=29)
+    assert await remove_replaced(desk.library.database) == 0
+    await clock.advance(days=2)
+    assert await remove_replaced(desk.library.database) == 6
+    assert len(await desk.hashes(document_id)) == 6
+
+
+async def test_model_cannot_be_made_to_answer_while_what_came_in_since_all_was_looked_at_lacks_a_vector(
+    desk: Desk,
+) -> None:
+    await searchable(desk, *TEXTS)
+    new = CountingEmbedder(name="other")
+    await reindex(desk.library.database, new, organisation="acme")
+    activate = "select holdfast.activate_embedder(id, $1) from holdfast.embedder where name = 'other'"
+    since = await desk.fetchval("select holdfast.clock()")
+    await searchable(desk, "newcomer")
+    assert await desk.fetchval(activate, since) is False
+    await reindex(desk.library.database, new, organisation="acme")
+    assert await desk.fetchval(activate, since) is True
+
+
+async def test_step_of_reindexing_reads_little_however_much_is_done(desk: Desk, dsn: str) -> None:
+    embedder = CountingEmbedder(name="other", best_batch=1000)
+    last: tuple[int, int] = (await searchable(desk, *TEXTS), 5)
+    await reindex(desk.library.database, embedder)
+    steps = (
+        "select holdfast.next_place(0, -1, 6)",
+        f"select holdfast.take_for_reindexing({{}}::smallint, null, 0, -1, {last[0]}, {last[1]}, 6)",
+        "select holdfast.activate_embedder({}::smallint, holdfast.clock())",
+    )
+
+    for number in range(3):
+        await desk.library.add(*(f"{number} and {n}" for n in range(200)))
+    await reindex(desk.library.database, embedder)
+    model = await desk.fetchval("select id from holdfast.embedder where active")
+    connection = await asyncpg.connect(dsn)
+    try:
+        read = [await rows_read(connection, step.format(model)) for step in steps]
+    finally:
+        await connection.close()
+    # Of six passages in three or four tables each; six hundred are done.
+    assert max(read) < 60, read
 
 
 async def test_vectors_are_made_for_documents_that_were_searchable_without(desk: Desk) -> None:

@@ -94,6 +94,7 @@ OPERATING = KEEPING | {
     "hold",
     "lacking_vectors",
     "merge_metadata",
+    "next_place",
     "release",
     "remove_inactive_vectors",
     "requeue_stuck",

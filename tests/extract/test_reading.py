@@ -31,6 +31,10 @@ def headings_of(tmp_path: Path, text: str) -> list[tuple[str, tuple[str, ...]]]:
         (["a\r", "b"], "a\nb"),
         (["\ud83d\ude00"], "\U0001f600"),
         (["\ud83d alone"], "\ufffd alone"),
+        (["Vie\u0302\u0323t Nam"], "Vi\u1ec7t Nam"),
+        (["Vie", "\u0302", "\u0323t Nam"], "Vi\u1ec7t Nam"),
+        (["\u1112", "\u1161", "\u11ab"], "\ud55c"),
+        (["a", "\u0301" * 200], "\u00e1" + "\u0301" * 199),
     ],
 )
 def test_text_is_cleaned_and_counted(tmp_path: Path, pieces: list[str], written: str) -> None:
@@ -53,6 +57,19 @@ def test_spans_count_characters_and_close_each_other(tmp_path: Path) -> None:
     reading.finish()
 
     assert list(read_spans(tmp_path / "spans.json")) == [Span(0, 4, "page", 1), Span(4, 5, "page", 3)]
+
+
+def test_spans_count_composed_characters(tmp_path: Path) -> None:
+    reading = Reading(tmp_path)
+    reading.mark("page", 1)
+    reading.write("e")
+    reading.write("\u0301")
+    reading.mark("page", 2)
+    reading.write("e\u0301a")
+    reading.finish()
+
+    assert (tmp_path / "text.md").read_text() == "\u00e9\u00e9a"
+    assert list(read_spans(tmp_path / "spans.json")) == [Span(0, 1, "page", 1), Span(1, 3, "page", 2)]
 
 
 def test_document_without_spans_has_an_empty_list_of_them(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What of a passage is shown, and where in it the answer stands."""
 
+import pytest
+
 from holdfast.search.excerpt import LONGEST, Stretch, choose
 
 FILLER = "The keeper counts the boats and writes down their names. " * 15
@@ -78,3 +80,20 @@ def test_all_that_answer_alike_are_found() -> None:
 
 def test_nothing_is_found_without_words() -> None:
     assert found("A heron nests here.") == []
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        "\u0915\u094d\u0937\u093f",  # Hindi: two consonants in one, and a vowel sign
+        "e\u0302\u0323",  # Vietnamese, not composed
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",  # a family
+        "\U0001f44d\U0001f3fd",  # a thumb and its colour
+        "\U0001f1ee\U0001f1f3",  # a flag
+    ],
+)
+def test_no_character_is_cut_in_two(character: str) -> None:
+    for shift in range(len(character)):
+        text = "x" * shift + character * LONGEST
+        window = shown(text)
+        assert window.removeprefix("x" * shift) == character * ((len(window) - shift) // len(character))

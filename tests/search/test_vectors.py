@@ -1,14 +1,13 @@
 """Finding passages by meaning, and by words and meaning together."""
 
 import asyncio
-from itertools import product
 
 import asyncpg
 import pytest
 
 from holdfast.db.connection import Database
 from holdfast.embed.reindex import reindex
-from holdfast.errors import DatabaseUnusable, InvalidInput, NetworkTimeout
+from holdfast.errors import Conflict, DatabaseUnusable, InvalidInput, NetworkTimeout
 from holdfast.providers.light import LightEmbedder
 from holdfast.search.hit import Found
 from holdfast.search.search import Search
@@ -18,28 +17,6 @@ from tests.search.library import Library
 CAT = "The cat sleeps on the sofa all afternoon."
 TAX = "Income tax returns are due at the end of July."
 SHIP = "The cargo vessel left the port at dawn."
-
-MANY = 5_200
-FILL = """
-with document as (
-    insert into holdfast.document (organisation, source_name, metadata, created_at, searchable_at)
-    select 'acme', 'many', jsonb_build_object('part', n % 2), holdfast.clock(), holdfast.clock()
-    from generate_series(1, 2) n
-    returning id
-)
-insert into holdfast.chunk
-    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
-select d.id, n, 'acme', substr(md5(concat(d.id, t)), 1, 24), 0, 1, t, md5(t), 'english', ''
-from document d, unnest($1::text[]) with ordinality as u(t, n)
-"""
-WHO = ["captain", "teacher", "engineer", "gardener", "doctor", "baker", "judge", "nurse", "painter", "farmer"]
-DID = ["praised", "sold", "repaired", "forgot", "measured", "painted", "borrowed", "hid", "described", "counted"]
-WHAT = ["boat", "lemon", "contract", "piano", "ladder", "letter", "bridge", "carpet", "engine", "garden"]
-WHERE = ["harbour", "kitchen", "court", "school", "forest", "station"]
-BUILD_INDEX = """
-create index embedding_nearest_56 on holdfast.embedding
-    using hnsw ((vector::extensions.halfvec(256)) extensions.halfvec_cosine_ops) where embedder_id = 56
-"""
 
 
 @pytest.fixture
@@ -122,6 +99,25 @@ async def test_vectors_of_another_model_are_not_compared(library: Library, searc
         await search.find("vessel", organisation="acme", mode="vectors")
 
 
+async def test_model_replaced_while_the_question_is_embedded_is_not_compared_with(
+    library: Library, database: Database
+) -> None:
+    await library.add(SHIP)
+    await embed_all(database)
+
+    async def replace() -> None:
+        await reindex(database, CountingEmbedder(name=f"next-{len(asking.calls)}"))
+
+    asking = CountingEmbedder(meanwhile=replace)
+    found = await Search(database, asking).find("vessel", organisation="acme")
+    assert (texts(found), found.mode) == ([SHIP], "words")
+    assert found.notes == ('found by words alone: the vectors stored are of model "next-1", not of "light-256"',)
+    assert found.hits[0].why.vector_rank is None
+    await embed_all(database)
+    with pytest.raises(Conflict, match="next-2"):
+        await Search(database, asking).find("vessel", organisation="acme", mode="vectors")
+
+
 async def test_words_answer_while_the_embedder_cannot(library: Library, database: Database) -> None:
     await library.add(SHIP)
     await embed_all(database)
@@ -180,39 +176,3 @@ async def test_question_is_embedded_without_its_signs_and_exclusions(library: Li
     embedder = CountingEmbedder()
     await Search(database, embedder).find('when did the "cargo vessel" leave -cat', organisation="acme")
     assert embedder.texts == ["when did the cargo vessel leave"]
-
-
-async def fill_many(library: Library) -> None:
-    """More passages than are compared one by one where there is an index, and that index."""
-    await library.add(CAT, TAX, SHIP, metadata={"kind": "real"})
-    sentences = [
-        f"The {who} {did} the {what} near the {where}." for who, did, what, where in product(WHO, DID, WHAT, WHERE)
-    ]
-    await library.database.execute(FILL, sentences[: MANY // 2])
-    # No number that a model of other tests had here: an index is also built over rows that are gone but still seen.
-    await library.database.fetchval("select setval('holdfast.embedder_id_seq', 55)")
-    await embed_all(library.database)
-    await library.database.execute(BUILD_INDEX)
-
-
-async def test_index_is_used_and_finds_what_comparing_with_all_finds(library: Library, database: Database) -> None:
-    await fill_many(library)
-    vector = (await LightEmbedder().embed(["a boat in the harbour"])).vectors[0].tolist()
-    asked = {"words": "boat", "phrases": [], "without": []}
-    find = "select similarity from holdfast.find_by_vector('acme', $1, $2, '{}', 50)"
-    async with database.transaction() as connection:
-        by_index = await connection.fetch(find, vector, asked)
-        scans = "select pg_stat_get_xact_numscans('holdfast.embedding_nearest_56'::regclass)"
-        assert await connection.fetchval(scans) > 0
-    await database.execute("drop index holdfast.embedding_nearest_56")
-    assert by_index == await database.fetch(find, vector, asked)
-
-
-async def test_filters_lose_nothing_in_the_index(library: Library, search: Search) -> None:
-    await fill_many(library)
-    narrow = await search.find("a boat", organisation="acme", mode="vectors", metadata={"kind": "real"}, limit=50)
-    assert set(texts(narrow)) == {CAT, TAX, SHIP}
-    wide = await search.find("a boat", organisation="acme", mode="vectors", metadata={"part": 1}, limit=50)
-    assert [hit.metadata["part"] for hit in wide.hits] == [1] * 50
-    demanding = await search.find('a boat "cargo vessel"', organisation="acme", mode="vectors", limit=50)
-    assert texts(demanding) == [SHIP]

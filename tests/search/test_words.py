@@ -263,3 +263,16 @@ async def test_question_of_common_words_finds_those_with_most_of_them(
     await library.add(*["annual leave"] * 30, both, *["report a fault"] * 30)
     await database.execute("analyze holdfast.chunk")
     assert (await texts(by_words, "annual report"))[0] == both
+
+
+async def test_words_are_found_however_their_characters_are_composed(library: Library, by_words: Search) -> None:
+    await library.add("Ti\u1ebfng Vi\u1ec7t c\u00f3 d\u1ea5u.", configuration="simple")
+    found = await by_words.find("Vie\u0302\u0323t", organisation="acme")
+    assert [hit.text[start:end] for hit in found.hits for start, end in hit.highlights] == ["Vi\u1ec7t"]
+
+
+async def test_hindi_words_are_highlighted_whole(library: Library, by_words: Search) -> None:
+    text = "\u092f\u0939 \u0939\u093f\u0928\u094d\u0926\u0940 \u092d\u093e\u0937\u093e \u0939\u0948"
+    await library.add(text, configuration="hindi")
+    found = await by_words.find(text.split()[1], organisation="acme")
+    assert [hit.text[start:end] for hit in found.hits for start, end in hit.highlights] == [text.split()[1]]

@@ -3,6 +3,7 @@
 import codecs
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,6 +53,7 @@ class NewChunk:
 
     def situated(self, context: str) -> "NewChunk":
         """The same with more context, as a language model gave it."""
+        context = unicodedata.normalize("NFC", context)
         return replace(self, context="\n".join(part for part in (self.context, context) if part))
 
 
@@ -61,7 +63,7 @@ def make_chunks(store: ArtifactStore, organisation: str, carried: Carried, split
         return
     spans = Spans(_read_spans(store, organisation, carried.spans))
     boundaries = Boundaries.of(spans)
-    title = carried.title or carried.name
+    title = unicodedata.normalize("NFC", carried.title or carried.name)
     before = ""
     end = 0
     for ordinal, piece in enumerate(splitter.pieces(read_text(store, organisation, carried.text), boundaries)):

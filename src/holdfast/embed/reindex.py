@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 
 import asyncpg
@@ -14,6 +15,7 @@ from holdfast.errors import PhaseError
 from holdfast.providers.embedder import Embedder
 
 REMOVED_AT_ONCE = 5_000
+LOOKED_AT_ONCE = 20_000
 
 Place = tuple[int, int]
 """A document and the ordinal of its passage."""
@@ -50,17 +52,19 @@ async def reindex(
     await build_index(database, filling.model)
     if organisation is not None:
         return filling.done
-    await filling.fill()
-    if not await filling.activate():
+    if not await filling.activate(since=await filling.fill()):
         await database.execute("select holdfast.close_embedder()")
         # Nothing more is written with the old model, so that this comes to an end.
-        while not await filling.activate():
-            await filling.fill()
+        while not await filling.activate(since=await filling.fill()):
+            pass
     return filling.done
 
 
 async def remove_replaced(database: Database, *, on_progress: Callable[[int], None] = lambda _: None) -> int:
-    """Remove the vectors of all models that answer no searches, and say how many there were."""
+    """Remove the vectors of all models that answer no searches, and say how many there were.
+
+    Those of a reindexing that went on in the last 30 days stay: it would pay for them again.
+    """
     removed = 0
     while count := await database.fetchval("select holdfast.remove_inactive_vectors($1)", REMOVED_AT_ONCE):
         removed += count
@@ -79,10 +83,18 @@ class _Filling:
     on_progress: OnProgress
     done: Reindexed = field(default_factory=Reindexed)
 
-    async def fill(self) -> None:
-        place: Place = (0, 0)
-        while passages := await self._take(place):
-            place = (passages[-1]["document_id"], passages[-1]["ordinal"])
+    async def fill(self) -> datetime:
+        """Look at every passage, in steps that cost the same however much is done; says since when."""
+        since: datetime = await self.database.fetchval("select holdfast.clock()")
+        place: Place = (0, -1)
+        while last := await self._next(place):
+            await self._fill_up_to(last, after=place)
+            place = last
+        return since
+
+    async def _fill_up_to(self, last: Place, *, after: Place) -> None:
+        while passages := await self._take(after, last):
+            after = (passages[-1]["document_id"], passages[-1]["ordinal"])
             lacking = [passage for passage in passages if not passage["reused"]]
             self.done.reused += len(passages) - len(lacking)
             found = batches(lacking, self.embedder.best_batch)
@@ -91,14 +103,20 @@ class _Filling:
             await build_index(self.database, self.model)
             self.on_progress(self.done)
 
-    async def activate(self) -> bool:
-        self.done.active = await self.database.fetchval("select holdfast.activate_embedder($1)", self.model.id)
+    async def activate(self, *, since: datetime) -> bool:
+        sql = "select holdfast.activate_embedder($1, $2)"
+        self.done.active = await self.database.fetchval(sql, self.model.id, since)
         return self.done.active
 
-    async def _take(self, after: Place) -> list[asyncpg.Record]:
-        sql = "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5)"
+    async def _next(self, after: Place) -> Place | None:
+        sql = "select * from holdfast.next_place($1, $2, $3)"
+        row = await insist(lambda: self.database.fetchrow(sql, *after, LOOKED_AT_ONCE))
+        return None if row is None else (row["document_id"], row["ordinal"])
+
+    async def _take(self, after: Place, last: Place) -> list[asyncpg.Record]:
+        sql = "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5, $6, $7)"
         limit = window_size(self.embedder.best_batch)
-        return await insist(lambda: self.database.fetch(sql, self.model.id, self.organisation, *after, limit))
+        return await insist(lambda: self.database.fetch(sql, self.model.id, self.organisation, *after, *last, limit))
 
     async def _fill_batch(self, batch: Batch) -> None:
         try:

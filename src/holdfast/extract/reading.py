@@ -1,6 +1,7 @@
 """What a reader is given and what it gives: a file in, the standard text and its spans out, written as it goes."""
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ _UNLIMITED = 1 << 62
 _MOST_SPANS = 200_000
 _MOST_WARNINGS = 50
 _NAME_CHARACTERS = 300
+# Of marks upon one character; no script has so many.
+_MOST_HELD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +78,22 @@ class Reading:
         self._warned = 0
         self._open: dict[SpanKind, tuple[int, SpanValue]] = {}
         self._after_return = False
+        self._held = ""  # the last character, with which the next one may be composed
         self._text_path = folder / TEXT_FILE
         self._text = self._text_path.open("w", encoding="utf-8", newline="")
         self._spans = (folder / SPANS_FILE).open("w", encoding="utf-8")
 
     def write(self, text: str) -> None:
-        """Append. NUL is dropped, lone surrogates are replaced, every kind of line end becomes a newline."""
+        """Append. NUL is dropped, lone surrogates are replaced, every kind of line end becomes a newline.
+
+        Characters are composed (NFC), also with what the next call brings.
+        """
         text = self._with_newlines(storable(text))
         if not text:
             return
-        self.characters += len(text)
+        self.is_blank = self.is_blank and not text.strip()
+        text = unicodedata.normalize("NFC", self._held + text)
+        self.characters += len(text) - len(self._held)
         if self.characters > self._most_characters:
             raise TooLarge(
                 f"the text has at least {self.characters:,} characters, {self._most_characters:,} are allowed: "
@@ -92,16 +101,19 @@ class Reading:
                 error_code="TEXT_LIMIT",
                 details={"most_characters": self._most_characters, **OPERATOR_MENDS},
             )
-        self.is_blank = self.is_blank and not text.strip()
-        self._text.write(text)
+        end = _composed_end(text)
+        self._text.write(text[:end])
+        self._held = text[end:]
 
     def mark(self, kind: SpanKind, value: SpanValue) -> None:
         """Begin a span here; it lasts until the next mark of its kind, or the end."""
+        self._let_go()
         self.close(kind)
         self._open[kind] = (self.characters, value)
 
     def close(self, kind: SpanKind) -> None:
         """End the open span of this kind, if there is one. An empty one leaves no trace."""
+        self._let_go()
         opened = self._open.pop(kind, None)
         if opened is not None:
             self.add(Span(opened[0], self.characters, kind, opened[1]))
@@ -130,6 +142,7 @@ class Reading:
 
     def read_back(self) -> Path:
         """The file of the text, complete up to here."""
+        self._let_go()
         self._text.flush()
         return self._text_path
 
@@ -142,6 +155,7 @@ class Reading:
         """Close everything and say what was read, as plain JSON."""
         for kind in tuple(self._open):
             self.close(kind)
+        self._let_go()
         self._warn_of_omissions()
         self._spans.write("]" if self.counts else "[]")
         self.abandon()
@@ -154,6 +168,10 @@ class Reading:
             "warnings": [warning.to_json() for warning in self._warnings],
             "members": [{"path": str(member.path), "name": _name(member.name)} for member in self.members],
         }
+
+    def _let_go(self) -> None:
+        self._text.write(self._held)
+        self._held = ""
 
     def _with_newlines(self, text: str) -> str:
         """Turn every line end into a newline, also one whose two characters come in two calls."""
@@ -176,14 +194,20 @@ class Reading:
 
 
 def storable(text: str) -> str:
-    """The text as UTF-8 and PostgreSQL can hold it: without NUL, a lone surrogate replaced by U+FFFD."""
+    """The text as UTF-8 and PostgreSQL can hold it: composed, no NUL, a lone surrogate replaced by U+FFFD."""
     text = text.replace("\0", "")
     try:
         text.encode()
     except UnicodeEncodeError:
         # By way of UTF-16, where two surrogates that belong together become the character they stand for.
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return unicodedata.normalize("NFC", text)
+
+
+def _composed_end(text: str) -> int:
+    """Up to where nothing that follows can change a text: its last character may yet be composed with the next."""
+    least = max(0, len(text) - _MOST_HELD)
+    return next((at for at in range(len(text) - 1, least, -1) if not unicodedata.combining(text[at])), least)
 
 
 def _storable_span(span: Span) -> Span:

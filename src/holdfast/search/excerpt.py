@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from holdfast.search.graphemes import boundary_before
+
 LONGEST = 700
 AROUND = 120
 # Words further apart are seldom of one thought.
@@ -85,14 +87,14 @@ def _unbroken(stretches: Sequence[Stretch], breaks: Sequence[int]) -> list[Stret
 
 
 def _shown(text: str, start: int, window: Stretch) -> tuple[int, int]:
-    """From `start` on, if all of the window can be shown then. Whole words only."""
+    """From `start` on, if all of the window can be shown then. Whole words only, or at least whole characters."""
     if len(text) <= LONGEST:
         return 0, len(text)
     start = max(0, min(start, len(text) - LONGEST), window.end - LONGEST)
     end = start + LONGEST
     if start:
-        start = text.find(" ", start, window.start) + 1 or start
+        start = text.find(" ", start, window.start) + 1 or boundary_before(text, start)
     if end < len(text):
         last = text.rfind(" ", window.end, end)
-        end = end if last < 0 else last
+        end = boundary_before(text, end) if last < 0 else last
     return start, end

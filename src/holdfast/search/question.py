@@ -1,6 +1,7 @@
 """Reads a question as people type it: words in natural language, "phrases in quotes" and -exclusions."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ class Question:
         if len(text) > LONGEST:
             raise InvalidInput(f"the question has {len(text):,} characters: ask with {LONGEST:,} at most")
         words, phrases, without = [], [], []
-        for piece in _PIECE.finditer(text):
+        for piece in _PIECE.finditer(unicodedata.normalize("NFC", text)):  # as texts are stored
             content = (piece["phrase"] if piece["phrase"] is not None else piece["word"]).strip()
             if not _MEANING.search(content):
                 continue

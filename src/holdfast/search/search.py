@@ -8,7 +8,7 @@ import asyncpg
 
 from holdfast.db.connection import Database
 from holdfast.engine.organisation import checked_organisation
-from holdfast.errors import DatabaseUnavailable, DatabaseUnusable, InvalidInput, NetworkTimeout, PhaseError
+from holdfast.errors import Conflict, DatabaseUnavailable, DatabaseUnusable, InvalidInput, NetworkTimeout, PhaseError
 from holdfast.providers.embedder import Embedder
 from holdfast.search.excerpt import Stretch, choose
 from holdfast.search.highlights import ranges_of, words_of
@@ -74,11 +74,11 @@ class Search:
         try:
             rows = await self._rows(organisation, asked, vector, reached, filters, limit)
         except Exception as obstacle:
-            if reached != "fused" or not _is_about_vectors(obstacle):
+            reason = _what_keeps_vectors(obstacle)
+            if reached != "fused" or reason is None:
                 raise
             # Should words fail as well, it was not the vectors.
-            reason = str(obstacle).partition("\n")[0]
-            reached, notes = "words", (f"{_BY_WORDS}: vectors cannot be read: {reason}",)
+            reached, notes = "words", (f"{_BY_WORDS}: {reason}",)
             rows = await self._rows(organisation, asked, None, reached, filters, limit)
         return Found(await self._hits(asked, rows), reached, notes)
 
@@ -91,8 +91,10 @@ class Search:
         filters: Mapping[str, Any],
         limit: int,
     ) -> list[asyncpg.Record]:
-        sql = "select * from holdfast.find($1, $2, $3, $4, $5, $6)"
-        return await self._database.fetch(sql, organisation, asked.to_json(), vector, mode, filters, limit)
+        sql = "select * from holdfast.find($1, $2, $3, $4, $5, $6, $7)"
+        # Another model may have become the one that answers while this one embedded the question.
+        model = None if self._embedder is None else self._embedder.name
+        return await self._database.fetch(sql, organisation, asked.to_json(), vector, model, mode, filters, limit)
 
     async def _vector(self, asked: Question) -> list[float]:
         """The question as stored vectors are compared with it. Raises InvalidInput when none can be, or PhaseError."""
@@ -127,11 +129,19 @@ class Search:
         return tuple(_hit(row, wanted[row["configuration"]]) for row in rows)
 
 
-def _is_about_vectors(error: Exception) -> bool:
-    """Whether it may be pgvector that fails: taken away, forbidden or broken. Not when the database is out of reach."""
-    if isinstance(error, DatabaseUnavailable):
-        return getattr(error.__cause__, "sqlstate", None) == _NO_LIBRARY
-    return isinstance(error, DatabaseUnusable | asyncpg.PostgresError)
+def _what_keeps_vectors(error: Exception) -> str | None:
+    """Why words have to answer alone; None when it is not about vectors, as when the database is out of reach.
+
+    Another model answers by now, or pgvector fails: taken away, forbidden or broken.
+    """
+    if isinstance(error, Conflict):
+        return str(error)
+    is_about_vectors = (
+        getattr(error.__cause__, "sqlstate", None) == _NO_LIBRARY
+        if isinstance(error, DatabaseUnavailable)
+        else isinstance(error, DatabaseUnusable | asyncpg.PostgresError)
+    )
+    return f"vectors cannot be read: {str(error).partition(chr(10))[0]}" if is_about_vectors else None
 
 
 def _hit(row: asyncpg.Record, wanted: Mapping[str, frozenset[int]]) -> Hit:

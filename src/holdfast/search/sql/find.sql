@@ -1,7 +1,8 @@
 -- The best passages of an organisation for a question, by words, by vector or by both: then by the sum of 1 / (1 + rank)
 -- over both lists, which needs no common measure; words count twice. Mode: words, vectors or fused. Only searchable documents.
+-- HF409 where p_model, which made the vector, is not the one that answers searches: those of two models have nothing in common.
 create or replace function holdfast.find(
-    p_organisation text, p_question jsonb, p_vector real[], p_mode text, p_filter jsonb, p_limit integer)
+    p_organisation text, p_question jsonb, p_vector real[], p_model text, p_mode text, p_filter jsonb, p_limit integer)
 returns table (
     document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text,
     source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision,
@@ -23,7 +24,7 @@ begin
         select * from find_by_words(p_organisation, p_question, p_filter, v_depth) where p_mode <> 'vectors'
     ),
     by_vector as materialized (
-        select * from find_by_vector(p_organisation, p_vector, p_question, p_filter, v_depth)
+        select * from find_by_vector(p_organisation, p_vector, p_model, p_question, p_filter, v_depth)
         where p_mode <> 'words' and p_vector is not null
     ),
     best as (
