@@ -18,7 +18,7 @@ from holdfast.testing import KEY
 
 BATCHES = (32, 64, 128, 256, 512, 1024)
 SAMPLE = 2048
-PASSAGES = "select holdfast.passage_of(c) from holdfast.chunk c order by document_id, ordinal"
+PASSAGES = "select holdfast.passage_of(c) from holdfast.chunk c order by generation_id, ordinal"
 
 
 async def main(dsn: str, loops: str, url: str | None = None) -> float:

@@ -29,25 +29,26 @@ GOAL_P99_MS = 200.0
 MODES: tuple[Mode, ...] = ("words", "vectors", "fused")
 
 INSERT_DOCUMENTS = """
-insert into holdfast.document (id, organisation, source_name, source_platform, metadata, created_at, searchable_at)
-select n, $1, 'document ' || n, 'upload', jsonb_build_object('part', n % 10), holdfast.clock(), holdfast.clock()
+insert into holdfast.document (id, organisation, source_name, source_platform, metadata, created_at, searchable_at,
+                               generation_id)
+select n, $1, 'document ' || n, 'upload', jsonb_build_object('part', n % 10), holdfast.clock(), holdfast.clock(), n
 from generate_series(1, $2::integer) n
 """
 INSERT_CHUNKS = """
 insert into holdfast.chunk
-    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+    (generation_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
 select $2 + n / $3::integer, n % $3, $1, substr(md5(t), 1, 24), n, n + 1, t, md5(t), 'english',
        setweight(to_tsvector('english', t), 'B')
 from (select t, n - 1 from unnest($4::text[]) with ordinality as u(t, n)) as u(t, n)
 """
 INSERT_VECTORS = """
-insert into holdfast.embedding (document_id, ordinal, embedder_id, organisation, text_hash, vector)
-select c.document_id, c.ordinal, $1, c.organisation, c.text_hash,
+insert into holdfast.embedding (generation_id, ordinal, embedder_id, organisation, text_hash, vector)
+select c.generation_id, c.ordinal, $1, c.organisation, c.text_hash,
        ($2::real[])[(n - 1) * $3 + 1 : n * $3]::extensions.vector
 from (
-    select *, row_number() over (order by document_id, ordinal) as n
+    select *, row_number() over (order by generation_id, ordinal) as n
     from holdfast.chunk
-    where document_id between $4::bigint and $5::bigint
+    where generation_id between $4::bigint and $5::bigint
 ) c
 """
 

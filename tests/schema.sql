@@ -145,7 +145,6 @@ CREATE INDEX budget_entry_day ON holdfast.budget_entry USING btree (budget_id, d
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.chunk (
-    document_id bigint not null,
     ordinal integer not null,
     organisation text not null,
     id text not null,
@@ -158,13 +157,13 @@ create table holdfast.chunk (
     tokens integer not null default (((octet_length(context) + octet_length(text)) + 3) / 4),
     configuration regconfig not null,
     words tsvector not null,
+    generation_id bigint not null,
     constraint chunk_check CHECK ((end_at > start_at)),
     constraint chunk_id_check CHECK ((id ~ '^[0-9a-f]{24}$'::text)),
     constraint chunk_ordinal_check CHECK ((ordinal >= 0)),
     constraint chunk_place_check CHECK ((jsonb_typeof(place) = 'object'::text)),
     constraint chunk_start_at_check CHECK ((start_at >= 0)),
-    constraint chunk_document_id_fkey FOREIGN KEY (document_id) REFERENCES holdfast.document(id),
-    constraint chunk_pkey PRIMARY KEY (document_id, ordinal)
+    constraint chunk_pkey PRIMARY KEY (generation_id, ordinal)
 ) with (toast_tuple_target=256);
 CREATE INDEX chunk_configuration ON holdfast.chunk USING btree (organisation, configuration);
 CREATE INDEX chunk_public ON holdfast.chunk USING btree (organisation, id);
@@ -280,13 +279,14 @@ create table holdfast.document (
     last_failure jsonb,
     cool_down_until timestamp with time zone,
     created_at timestamp with time zone not null,
-    version bigint,
+    version bigint not null default nextval('holdfast.version_number'::regclass),
     searchable_at timestamp with time zone,
     superseded_at timestamp with time zone,
     superseded_by bigint,
     purged_at timestamp with time zone,
     deleted_at timestamp with time zone,
     found_out text[] not null default '{}'::text[],
+    generation_id bigint,
     constraint document_content_hash_check CHECK (((length(content_hash) >= 1) AND (length(content_hash) <= 255))),
     constraint document_failure_count_check CHECK ((failure_count >= 0)),
     constraint document_failure_state_check CHECK ((failure_state = ANY (ARRAY['pending'::text, 'success'::text, 'permanent_failure'::text]))),
@@ -301,6 +301,7 @@ create table holdfast.document (
 ) with (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0.005, autovacuum_vacuum_insert_threshold=10000, autovacuum_vacuum_insert_scale_factor=0.01, autovacuum_analyze_threshold=1000, autovacuum_analyze_scale_factor=0.02);
 CREATE UNIQUE INDEX document_content ON holdfast.document USING btree (organisation, content_hash) WHERE ((duplicate_of IS NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL) AND (content_hash IS NOT NULL));
 CREATE INDEX document_duplicates ON holdfast.document USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
+CREATE INDEX document_generation ON holdfast.document USING btree (generation_id) WHERE (generation_id IS NOT NULL);
 CREATE UNIQUE INDEX document_idempotency ON holdfast.document USING btree (organisation, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX document_location ON holdfast.document USING btree (organisation, source_platform, source_location, id DESC) WHERE ((source_location IS NOT NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL));
 CREATE INDEX document_metadata ON holdfast.document USING gin (metadata jsonb_path_ops);
@@ -332,14 +333,14 @@ CREATE UNIQUE INDEX embedder_active ON holdfast.embedder USING btree (active) WH
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.embedding (
-    document_id bigint not null,
+    generation_id bigint not null,
     ordinal integer not null,
     embedder_id smallint not null,
     organisation text not null,
     text_hash text not null,
     vector extensions.vector not null,
-    constraint embedding_document_id_ordinal_fkey FOREIGN KEY (document_id, ordinal) REFERENCES holdfast.chunk(document_id, ordinal) ON DELETE CASCADE,
-    constraint embedding_pkey PRIMARY KEY (document_id, ordinal, embedder_id)
+    constraint embedding_generation_id_ordinal_fkey FOREIGN KEY (generation_id, ordinal) REFERENCES holdfast.chunk(generation_id, ordinal) ON DELETE CASCADE,
+    constraint embedding_pkey PRIMARY KEY (generation_id, ordinal, embedder_id)
 );
 CREATE INDEX embedding_text ON holdfast.embedding USING btree (organisation, embedder_id, text_hash);
 
@@ -359,15 +360,15 @@ create table holdfast.entity (
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.entity_mention (
     entity_id bigint not null,
-    document_id bigint not null,
     ordinal integer not null,
     organisation text not null,
     count integer not null,
+    generation_id bigint not null,
     constraint entity_mention_count_check CHECK ((count > 0)),
     constraint entity_mention_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES holdfast.entity(id),
-    constraint entity_mention_pkey PRIMARY KEY (entity_id, document_id, ordinal)
+    constraint entity_mention_pkey PRIMARY KEY (entity_id, generation_id, ordinal)
 );
-CREATE INDEX entity_mention_chunk ON holdfast.entity_mention USING btree (document_id, ordinal);
+CREATE INDEX entity_mention_chunk ON holdfast.entity_mention USING btree (generation_id, ordinal);
 
 -- read by nobody but the owner
 create table holdfast.error_log (
@@ -747,7 +748,6 @@ create table holdfast.reindexed_cost (
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.relation (
-    document_id bigint not null,
     ordinal integer not null,
     subject_id bigint not null,
     predicate text not null,
@@ -755,9 +755,18 @@ create table holdfast.relation (
     organisation text not null,
     maker text not null,
     confidence real not null,
+    generation_id bigint not null,
     constraint relation_confidence_check CHECK (((confidence >= (0)::double precision) AND (confidence <= (1)::double precision))),
     constraint relation_predicate_check CHECK (((length(predicate) >= 1) AND (length(predicate) <= 63))),
-    constraint relation_pkey PRIMARY KEY (document_id, ordinal, subject_id, object_id, predicate)
+    constraint relation_pkey PRIMARY KEY (generation_id, ordinal, subject_id, object_id, predicate)
+);
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.retired_generation (
+    id bigint not null,
+    organisation text not null,
+    retired_at timestamp with time zone not null,
+    constraint retired_generation_pkey PRIMARY KEY (id)
 );
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
@@ -913,6 +922,7 @@ create table holdfast.worker (
 ) with (fillfactor=50);
 
 create sequence holdfast.last_wake minvalue 0 start 0;
+create sequence holdfast.version_number minvalue 1 start 1;
 
 -- function activate_embedder(p_embedder smallint, p_since timestamp with time zone) returns boolean, with its owner's rights, callable by holdfast_api
 -- function actor() returns text, callable by holdfast_api
@@ -939,6 +949,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function audit_takeover(p_takeover holdfast.takeover, p_action text, p_actor text, p_more jsonb) returns void
 -- function await_answers(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text), with its owner's rights, callable by holdfast_worker
 -- function begin_graph(p_job bigint, p_token bigint, p_chunks integer) returns boolean, with its owner's rights, callable by holdfast_worker
+-- function begin_reading() returns bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function begin_takeover(p_source text, p_table text, p_columns jsonb, p_pipeline text, p_organisation text, p_share integer, p_chosen jsonb, p_actor text) returns holdfast.takeover, with its owner's rights
 -- function begin_undo(p_takeover bigint, p_actor text) returns void, with its owner's rights
 -- function begin_waiting(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_within_seconds double precision, p_cost_usd numeric) returns text
@@ -947,8 +958,9 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function budget_left(p_budget holdfast.budget, p_day holdfast.budget_day) returns numeric, callable by holdfast_api, holdfast_readonly
 -- function budget_today(p_budget holdfast.budget) returns date, callable by holdfast_api, holdfast_readonly
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
+-- function cancel_jobs(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text)
 -- function carried_rows(p_takeover bigint, p_keys text[]) returns TABLE(key text, reason text), with its owner's rights
--- function charge_reindexed(p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
+-- function charge_reindexed(p_embedder smallint, p_generations bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void, with its owner's rights, callable by holdfast_api
 -- function check_alerts(OUT opened integer, OUT closed integer) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function check_timeouts(p_lease_seconds double precision, OUT updated_count bigint, OUT updated_jobs bigint[], OUT more boolean) returns record, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function chosen_flow(p_share integer, p_chosen jsonb, p_key text) returns text
@@ -996,12 +1008,12 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function expect_answer(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_asked_at timestamp with time zone, p_deadline timestamp with time zone) returns boolean
 -- function fail(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text, state text, retry_at timestamp with time zone), with its owner's rights, callable by holdfast_worker
 -- function find(p_organisation text, p_question jsonb, p_vector real[], p_model text, p_mode text, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, chunk_id text, title text, source_name text, source_platform text, source_location text, metadata jsonb, place jsonb, text text, context text, configuration regconfig, score double precision, words_rank bigint, words_score double precision, matched text[], vector_rank bigint, similarity double precision), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
--- function find_by_vector(p_organisation text, p_vector real[], p_model text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
--- function find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, score double precision, matched text[]), with its owner's rights
+-- function find_by_vector(p_organisation text, p_vector real[], p_model text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(generation_id bigint, ordinal integer, rank bigint, similarity double precision), with its owner's rights
+-- function find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer) returns TABLE(generation_id bigint, ordinal integer, rank bigint, score double precision, matched text[]), with its owner's rights
 -- function findable(p_document holdfast.document, p_filter jsonb) returns boolean
 -- function fingerprint(p_component text, p_category text, p_error_type text, p_message text) returns text, callable by holdfast_api, holdfast_readonly
--- function finish_chunks(p_document bigint, p_count integer) returns void, with its owner's rights, callable by holdfast_worker
--- function finish_embedding(p_document bigint, p_embedder smallint) returns void, with its owner's rights, callable by holdfast_worker
+-- function finish_chunks(p_generation bigint, p_count integer) returns void, with its owner's rights, callable by holdfast_worker
+-- function finish_embedding(p_generation bigint, p_embedder smallint) returns void, with its owner's rights, callable by holdfast_worker
 -- function finish_takeover(p_takeover bigint, p_actor text, p_counts jsonb) returns void, with its owner's rights
 -- function finish_undo(p_takeover bigint, p_actor text, p_counts jsonb) returns void, with its owner's rights
 -- function first_phase(p_pipeline text) returns holdfast.phase
@@ -1011,12 +1023,14 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_words(p_documents bigint[]) returns void
 -- function front(p_pipeline text) returns double precision
+-- function generation_of(p_document bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
 -- function give_back(p_takeover bigint, p_keys text[]) returns SETOF text, with its owner's rights
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
 -- function graph_lock(p_organisation text) returns bigint
 -- function half(extensions.vector, integer) returns extensions.halfvec
 -- function half_distance(extensions.halfvec, extensions.halfvec) returns double precision
+-- function hand_over(p_document bigint, p_pipeline text) returns void
 -- function has_keys() returns boolean, with its owner's rights, callable by holdfast_api
 -- function has_members_under_way(p_document bigint) returns boolean
 -- function has_vectors() returns boolean
@@ -1024,6 +1038,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function hears(p_receivers text, p_happened_in text) returns boolean
 -- function heartbeat(p_worker text, p_jobs jsonb, p_names_all boolean, p_lease_seconds double precision, p_number bigint, OUT alive boolean, OUT stale jsonb, OUT renewed jsonb) returns record, with its owner's rights, callable by holdfast_worker
 -- function hold(p_scope jsonb, p_until timestamp with time zone, p_reason text, p_actor text) returns bigint, with its owner's rights, callable by holdfast_api
+-- function hold_claim(p_job bigint, p_token bigint) returns void
 -- function hold_for_failure(p_job holdfast.pipeline_job, p_phase holdfast.phase, p_holds text, p_seconds double precision, p_failure jsonb) returns bigint
 -- function holding_jobs(p_jobs bigint[], p_category text) returns SETOF bigint
 -- function holds_on(p_phase holdfast.phase, p_organisations text[], p_now timestamp with time zone) returns SETOF holdfast.hold
@@ -1054,7 +1069,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function known_cost(p_job holdfast.pipeline_job) returns numeric
 -- function known_document(p_item jsonb) returns bigint
 -- function known_rows(p_takeover bigint, p_share integer, p_chosen jsonb, p_keys text[]) returns TABLE(key text, chosen text, is_known boolean, flow text, row_before text, is_changed boolean, is_named boolean), with its owner's rights
--- function lacking_vectors(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint, p_last_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function lacking_vectors(p_embedder smallint, p_organisation text, p_generation bigint, p_ordinal integer, p_last_generation bigint, p_last_ordinal integer, p_limit integer) returns TABLE(generation_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function late_items(p_items jsonb, p_settled bigint[]) returns jsonb
 -- function late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 -- function learn_cost(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
@@ -1081,14 +1096,14 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function members_under_way(p_document bigint) returns TABLE(members bigint, under_way bigint, seconds double precision), callable by holdfast_worker
 -- function merge_metadata(p_organisation text, p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function name_words(p_name text) returns tsvector, callable by holdfast_api, holdfast_readonly
--- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
--- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(document_id bigint, ordinal integer, rank bigint, similarity double precision)
+-- function nearest_by_index(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(generation_id bigint, ordinal integer, rank bigint, similarity double precision)
+-- function nearest_exactly(p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[], p_patterns text[], p_filter jsonb, p_limit integer) returns TABLE(generation_id bigint, ordinal integer, rank bigint, similarity double precision)
 -- function nearest_index(p_embedder smallint) returns text
 -- function needed_artifacts(p_after_document bigint, p_after_kind text, p_limit integer) returns TABLE(document_id bigint, kind text, organisation text, hash text, size bigint), callable by holdfast_api, holdfast_readonly
 -- function needs_index(p_embedder smallint) returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function neighbourhood(p_organisation text, p_chunks jsonb, p_limit integer) returns TABLE(entity_id bigint, kind text, name text, passages bigint, neighbour_kind text, neighbour_name text, predicate text, outward boolean, maker text, strength bigint, document_id bigint, ordinal integer), callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function next_budget_day(p_budget holdfast.budget) returns timestamp with time zone, callable by holdfast_api, holdfast_readonly
--- function next_place(p_document bigint, p_ordinal integer, p_passages integer) returns TABLE(document_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
+-- function next_place(p_generation bigint, p_ordinal integer, p_passages integer) returns TABLE(generation_id bigint, ordinal integer), with its owner's rights, callable by holdfast_api
 -- function note_changed(p_takeover bigint, p_items jsonb) returns void, with its owner's rights
 -- function note_gone(p_takeover bigint, p_keys text[]) returns void, with its owner's rights
 -- function note_lanes(p_worker text, p_known jsonb, p_lanes jsonb) returns jsonb
@@ -1131,6 +1146,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function overview_name_query(p_text text) returns tsquery, callable by holdfast_api, holdfast_readonly
 -- function overview_next(p_job holdfast.pipeline_job) returns text, callable by holdfast_api, holdfast_readonly
 -- function overview_number(p_text text) returns bigint, callable by holdfast_api, holdfast_readonly
+-- function overview_original(p_original bigint, p_pipeline text) returns text, callable by holdfast_api, holdfast_readonly
 -- function overview_outcomes(p_hours integer) returns TABLE(pipeline text, phase text, outcome text, category text, attempts bigint), callable by holdfast_api, holdfast_readonly
 -- function overview_pipelines() returns TABLE(name text, version integer, starts text, registered_at timestamp with time zone, phases jsonb), callable by holdfast_api, holdfast_readonly
 -- function overview_policies() returns TABLE(policy text, two_level boolean, category text, charged boolean, max_retries integer, document_limit integer, wait_seconds double precision[], jitter double precision, holds text, hold_seconds double precision), callable by holdfast_api, holdfast_readonly
@@ -1165,7 +1181,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function place_phases(p_pipeline text, p_phases jsonb) returns void
 -- function preview_jobs(p_filter jsonb) returns TABLE(pipeline text, phase text, state text, category text, jobs bigint, usual_cost_usd numeric), callable by holdfast_api, holdfast_readonly
 -- function promote(p_batch integer) returns bigint
--- function publish_document(p_document bigint) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function publish_document(p_document bigint, p_generation bigint) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function purge_superseded(p_before timestamp with time zone, p_limit integer) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function reading_of(p_document bigint) returns SETOF holdfast.reading, callable by holdfast_api, holdfast_readonly
 -- function ready_before(p_pipeline text, p_phase text, p_priority integer, p_vtime double precision, p_id bigint, p_limit integer) returns integer
@@ -1193,16 +1209,17 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function release(p_hold_id bigint, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
 -- function remove_answers(p_document bigint) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function remove_awaited_answers(p_document bigint) returns jsonb, with its owner's rights
--- function remove_chunks(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_chunks(p_generation bigint, p_before integer) returns jsonb, with its owner's rights
 -- function remove_configs(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_derived(p_document bigint) returns jsonb, with its owner's rights
--- function remove_embeddings(p_document bigint) returns jsonb, with its owner's rights
--- function remove_from_graph(p_document bigint) returns jsonb, with its owner's rights
+-- function remove_embeddings(p_generation bigint, p_before integer) returns jsonb, with its owner's rights
 -- function remove_inactive_vectors(p_limit integer) returns integer, with its owner's rights, callable by holdfast_api
 -- function remove_old_answers() returns bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
--- function remove_part_from_graph(p_document bigint, p_before integer) returns jsonb
+-- function remove_part_from_graph(p_generation bigint, p_before integer) returns jsonb
+-- function remove_part_of_generation(p_generation bigint, p_before integer) returns jsonb
 -- function remove_reading(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_receiver(p_receiver bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
+-- function remove_retired_generations(p_limit integer) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function remove_story(p_document bigint) returns jsonb, with its owner's rights
 -- function reopen(p_job_id bigint, p_action text, p_phase text, p_actor text, p_reason text) returns text
 -- function reopen_entry(p_job_id bigint, p_token bigint, p_new_token bigint) returns void
@@ -1218,10 +1235,11 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function resume_attempt(p_job_id bigint, p_token bigint, p_worker text) returns bigint
 -- function resume_attempts(p_worker text, p_jobs jsonb, OUT renewed jsonb, OUT busy bigint[]) returns record
 -- function resumed_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
+-- function retire_generations(p_generations bigint[]) returns void
 -- function retries_of(p_job bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function retry(p_jobs bigint[], p_phase text, p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint
--- function reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
+-- function reuse_vectors(p_embedder smallint, p_generations bigint[], p_ordinals integer[]) returns void
 -- function revoke_key(p_key bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function rotate_secret(p_receiver bigint, p_secret text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function rows_beyond_share(p_takeover bigint) returns bigint, with its owner's rights
@@ -1241,7 +1259,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function store_embeddings(p_job bigint, p_token bigint, p_embedder smallint, p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function store_fetched(p_document bigint, p_name text, p_hash text, p_pipeline text) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function store_reading(p_document bigint, p_text text, p_model text) returns void, with its owner's rights, callable by holdfast_worker
--- function store_reindexed(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_cost_usd numeric, p_vectors anyarray) returns void, with its owner's rights, callable by holdfast_api
+-- function store_reindexed(p_embedder smallint, p_generations bigint[], p_ordinals integer[], p_hashes text[], p_cost_usd numeric, p_vectors anyarray) returns void, with its owner's rights, callable by holdfast_api
 -- function store_story(p_document bigint, p_story jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function story_entities(p_organisation text, p_limit integer) returns TABLE(name text, stories integer, mentions bigint), callable by holdfast_api, holdfast_readonly
 -- function story_lock(p_organisation text) returns bigint
@@ -1254,12 +1272,13 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function supersede(p_document bigint, p_by bigint) returns void
 -- function swap_places(p_document bigint, p_copy bigint) returns void
 -- function sweep(p_lease_seconds double precision, p_worker text, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint, OUT more boolean, OUT undecided boolean) returns record, with its owner's rights, callable by holdfast_worker
+-- function switch_generation(p_document holdfast.document, p_generation bigint) returns void
 -- function take(p_deliveries bigint[], p_now timestamp with time zone) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text)
 -- function take_answer(p_awaited holdfast.awaited_answer, p_job holdfast.pipeline_job, p_message_id text, p_outcome text, p_body jsonb) returns text
 -- function take_deliveries(p_kinds text[], p_busy bigint[], p_limit integer) returns TABLE(delivery_id bigint, token bigint, receiver_id bigint, kind text, url text, secrets text[], message_id uuid, event text, sent_at timestamp with time zone, payload text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function take_documents(p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_for_embedding(p_job bigint, p_token bigint, p_embedder smallint, p_from integer, p_until integer) returns TABLE(ordinal integer, text_hash text, passage text), with its owner's rights, callable by holdfast_worker
--- function take_for_reindexing(p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint, p_last_ordinal integer, p_limit integer) returns TABLE(document_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
+-- function take_for_reindexing(p_embedder smallint, p_organisation text, p_generation bigint, p_ordinal integer, p_last_generation bigint, p_last_ordinal integer, p_limit integer) returns TABLE(generation_id bigint, ordinal integer, text_hash text, passage text, reused boolean), with its owner's rights, callable by holdfast_api
 -- function take_jobs(p_takeover holdfast.takeover, p_items jsonb, p_documents bigint[], p_jobs bigint[], p_known boolean[]) returns void
 -- function take_rows(p_takeover bigint, p_after text, p_cursor text, p_items jsonb) returns void, with its owner's rights
 -- function take_turns(p_pipeline text, p_organisation text, p_count bigint, p_front double precision, OUT first_vtime double precision, OUT step double precision) returns record
@@ -1286,7 +1305,7 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function used_scopes(p_jobs bigint[]) returns TABLE(provider text, organisation text, pipeline text, phase text, budget text)
--- function vector_counts(p_document bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
+-- function vector_counts(p_generation bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker
 -- function vectors(extensions.vector[]) returns extensions.vector[], callable by holdfast_api, holdfast_worker
 -- function waits_for_members(p_job holdfast.pipeline_job) returns boolean
@@ -1305,4 +1324,4 @@ create sequence holdfast.last_wake minvalue 0 start 0;
 -- function words_configuration(p_language text) returns regconfig
 -- function words_to_highlight(p_question jsonb, p_configuration regconfig, p_words text[]) returns TABLE(word text, asked bigint), with its owner's rights, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function worked_rows(p_takeover bigint, p_keys text[]) returns SETOF bigint, with its owner's rights
--- function write_embeddings(p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
+-- function write_embeddings(p_embedder smallint, p_generations bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void

@@ -38,7 +38,7 @@ from holdfast.notices.incidents import Incidents
 from holdfast.notices.receivers import Receivers
 from holdfast.providers.answers import remove_old_answers
 from holdfast.providers.pricing import assumptions
-from holdfast.publish.removal import Receipt, delete_document, purge_superseded
+from holdfast.publish.removal import Receipt, delete_document, purge_superseded, remove_retired_generations
 from holdfast.readings.reading import Reading, reading_of
 from holdfast.sandbox.protection import describe_gaps
 from holdfast.schema import make_ready
@@ -122,6 +122,11 @@ class App:
     def intake(self, pipeline: str) -> Intake:
         """The way of documents into a pipeline. Raises InvalidInput where a built-in one lacks its settings."""
         return self.assembly.intake(pipeline)
+
+    async def begin_reading(self) -> int:
+        """A number for what begins to be read now: at one location, what began to be read last is the newest."""
+        number: int = await self.database.fetchval("select holdfast.begin_reading()")
+        return number
 
     async def earlier(self, organisation: str, key: str) -> Earlier | None:
         """What an organisation sent under this idempotency key before."""
@@ -227,7 +232,7 @@ class App:
         unused = await remove_unused(self.database, self.assembly.store)
         return {
             "replaced_versions": purged.documents,
-            "chunks": purged.chunks,
+            "chunks": purged.chunks + await remove_retired_generations(self.database),
             "artifacts": unused.count,
             "bytes": unused.bytes,
             "answers": await remove_old_answers(self.database),

@@ -54,4 +54,6 @@ async def chunk(database: Database, phase: Chunk, document: Carried, **facts: An
 
 
 async def chunks_of(database: Database, document_id: int) -> list[asyncpg.Record]:
-    return await database.fetch("select * from holdfast.chunk where document_id = $1 order by ordinal", document_id)
+    return await database.fetch(
+        "select * from holdfast.chunk where generation_id = holdfast.generation_of($1) order by ordinal", document_id
+    )

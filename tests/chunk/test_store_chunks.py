@@ -111,7 +111,7 @@ async def test_headings_weigh_more_than_text_and_text_more_than_context(database
 
 async def test_finishing_removes_what_a_longer_run_left(database: Database, attempt: Attempt) -> None:
     await store(database, attempt, *(item(n, f"passage {n}") for n in range(5)))
-    await database.execute("select holdfast.finish_chunks($1, 3)", attempt.document.id)
+    await database.execute("select holdfast.finish_chunks($1, 3)", attempt.job_id)
     assert [row["ordinal"] for row in await chunks_of(database, attempt.document.id)] == [0, 1, 2]
 
 
@@ -121,9 +121,9 @@ async def test_removing_says_how_many_there_were(scenario: Scenario, attempt: At
     other_attempt = await scenario.claim_one("chunk")
     await store(database, attempt, item(0, "one"), item(1, "two"))
     await store(database, other_attempt, item(0, "kept"))
-    remove = "select holdfast.remove_chunks($1)"
-    assert await database.fetchval(remove, attempt.document.id) == {"chunks": 2}
-    assert await database.fetchval(remove, attempt.document.id) == {"chunks": 0}
+    remove = "select holdfast.remove_chunks($1, null)"
+    assert await database.fetchval(remove, attempt.job_id) == {"chunks": 2}
+    assert await database.fetchval(remove, attempt.job_id) == {"chunks": 0}
     assert len(await chunks_of(database, other.document_id)) == 1
 
 
@@ -133,5 +133,5 @@ async def test_worker_role_stores_and_finishes(database: Database, attempt: Atte
         await connection.execute(
             "select holdfast.store_chunks($1, $2, $3::text::jsonb)", attempt.job_id, attempt.token, body
         )
-        await connection.execute("select holdfast.finish_chunks($1, 1)", attempt.document.id)
+        await connection.execute("select holdfast.finish_chunks($1, 1)", attempt.job_id)
     assert len(await chunks_of(database, attempt.document.id)) == 1

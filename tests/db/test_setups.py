@@ -27,7 +27,7 @@ from tests.throwaway import Throwaway
 
 HAS_PGVECTOR = "select exists (select from pg_available_extensions where name = 'vector')"
 NEAREST = """
-explain select e.document_id from holdfast.embedding e where e.embedder_id = {}
+explain select e.generation_id from holdfast.embedding e where e.embedder_id = {}
 order by holdfast.half_distance(holdfast.half(e.vector, 256), holdfast.half(holdfast.to_vector($1), 256)) limit 5
 """
 OWNER_USES_PGVECTOR = "select has_schema_privilege('holdfast_owner', 'extensions', 'usage')"
@@ -65,7 +65,7 @@ $$;
 """
 # More than a model of 256 numbers may have without an index.
 MANY_VECTORS = """
-insert into holdfast.embedding (document_id, ordinal, embedder_id, organisation, text_hash, vector)
+insert into holdfast.embedding (generation_id, ordinal, embedder_id, organisation, text_hash, vector)
 select -1, n, embedder_id, organisation, text_hash, vector from holdfast.embedding, generate_series(1, 31000) n
 """
 HAS_SCHEMA = "select to_regnamespace('holdfast') is not null"
@@ -309,7 +309,7 @@ async def test_pgvector_that_only_the_login_may_use_serves_every_phase(fresh: Th
         for reader in (worker, api, database.confined_to("acme")):
             (hit, *_) = (await Search(reader, CountingEmbedder(name="other")).find("walrus", organisation="acme")).hits
             assert (hit.document_id, hit.why.vector_rank) == (shown, 1)
-        assert (await database.fetchval("select holdfast.remove_embeddings($1)", shown))["embeddings"] == 1
+        assert (await database.fetchval("select holdfast.remove_embeddings($1, null)", shown))["embeddings"] == 1
 
 
 async def test_member_of_the_owner_gains_no_right_of_the_login_that_migrates(fresh: Throwaway) -> None:
@@ -345,7 +345,7 @@ async def test_model_goes_on_without_an_index_once_its_login_may_not_build_one(f
     ):
         desk = await open_desk(database)
         assert isinstance(await Embed(worker, LightEmbedder()).run(await desk.take_in("The walrus sleeps.")), Done)
-        await database.execute("alter table holdfast.embedding drop constraint embedding_document_id_ordinal_fkey")
+        await database.execute("alter table holdfast.embedding drop constraint embedding_generation_id_ordinal_fkey")
         await database.execute(MANY_VECTORS)
         await fresh.execute("revoke holdfast_owner from press", login="press")
         assert isinstance(await Embed(worker, LightEmbedder()).run(await desk.take_in("Taxes are due.")), Done)

@@ -27,7 +27,7 @@ class Desk:
         carried = Carried(original=original, media_type="text/plain", name="notes.txt", chunks=len(passages))
         submitted = await self.scenario.submit_one(organisation=organisation, input=carried.to_json())
         for ordinal, text in enumerate(passages):
-            await self.library.put(submitted.document_id, ordinal, text)
+            await self.library.put(submitted.document_id, ordinal, text, generation_id=submitted.job_id)
         return await self.scenario.claim_one("embed")
 
     async def embed(self, attempt: Attempt, embedder: Embedder) -> Done:
@@ -67,7 +67,7 @@ class Desk:
             select e.text_hash
             from holdfast.embedding e
             join holdfast.embedder m on m.id = e.embedder_id
-            where e.document_id = $1 and m.name = $2
+            where e.generation_id = holdfast.generation_of($1) and m.name = $2
             order by e.ordinal
             """,
             document_id,
@@ -80,4 +80,6 @@ class Desk:
 
 
 async def open_desk(database: Database) -> Desk:
+    # Documents of the library have generations without jobs, named as they are.
+    await database.execute("select setval(pg_get_serial_sequence('holdfast.pipeline_job', 'id'), 1000)")
     return Desk(await begin(database, plain("embed", "publish")), Library(database))

@@ -42,9 +42,9 @@ async def test_every_passage_gets_the_vector_of_its_context_and_text(desk: Desk)
         """
         update holdfast.chunk
         set context = 'Fruit', text_hash = holdfast.hash_of_embedded('Fruit', text)
-        where document_id = $1 and ordinal = 1
+        where generation_id = $1 and ordinal = 1
         """,
-        attempt.document.id,
+        attempt.job_id,
     )
     attempt.input["chunks"] = 3  # type: ignore[index,call-overload]
     embedder = CountingEmbedder()
@@ -52,7 +52,7 @@ async def test_every_passage_gets_the_vector_of_its_context_and_text(desk: Desk)
     assert embedder.calls == [["an apple", "Fruit\n\na pear"], ["a plum"]]
     expected = (await LightEmbedder().embed(["Fruit\n\na pear"])).vectors[0]
     stored = await desk.fetchval(
-        "select vector::real[] from holdfast.embedding where document_id = $1 and ordinal = 1", attempt.document.id
+        "select vector::real[] from holdfast.embedding where generation_id = $1 and ordinal = 1", attempt.job_id
     )
     assert np.array(stored, dtype=np.float32).tolist() == expected.tolist()
     assert (done.output, done.cost_usd, attempt.fraction) == (attempt.input, Decimal("0.02"), 1.0)
@@ -225,7 +225,7 @@ async def test_without_pgvector_it_says_what_to_do_and_goes_on_once_it_is_there(
 async def test_removing_counts_what_was_there(desk: Desk) -> None:
     attempt = await desk.take_in(*FIVE)
     await desk.embed(attempt, CountingEmbedder())
-    removed = [await desk.fetchval("select holdfast.remove_embeddings($1)", attempt.document.id) for _ in range(2)]
+    removed = [await desk.fetchval("select holdfast.remove_embeddings($1, null)", attempt.job_id) for _ in range(2)]
     assert removed == [{"embeddings": 5}, {"embeddings": 0}]
 
 
@@ -297,15 +297,15 @@ async def fill_up_to_an_index(desk: Desk) -> None:
     await desk.fetchval(
         """
         insert into holdfast.chunk
-            (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+            (generation_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
         select $1, n, 'acme', lpad(to_hex(n), 24, '0'), 0, 1, 'x', 'x', 'english', ''
         from generate_series(1, 1920) n
         """,
         document_id,
     )
     fill = """
-        insert into holdfast.embedding
-        select document_id, ordinal, 78, organisation, text_hash,
+        insert into holdfast.embedding (generation_id, ordinal, embedder_id, organisation, text_hash, vector)
+        select generation_id, ordinal, 78, organisation, text_hash,
                (array_fill(0.1::real, array[3999]) || ordinal::real)::extensions.vector
         from holdfast.chunk
         where ordinal between $1 and $2

@@ -33,9 +33,7 @@ async def searchable(desk: Desk, *passages: str, organisation: str = "acme") -> 
     """A document that went through its pipeline with the model that answers now."""
     attempt = await desk.take_in(*passages, organisation=organisation)
     await desk.embed(attempt, LightEmbedder())
-    await desk.fetchval(
-        "update holdfast.document set searchable_at = holdfast.clock() where id = $1", attempt.document.id
-    )
+    await desk.fetchval("select holdfast.publish_document($1, $2)", attempt.document.id, attempt.job_id)
     return attempt.document.id
 
 

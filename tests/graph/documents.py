@@ -19,7 +19,7 @@ from holdfast.standard import Carried
 from tests.engine.working import QUICK
 
 STORE_CHUNKS = """
-insert into holdfast.chunk (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration,
+insert into holdfast.chunk (generation_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration,
                             words)
 select $1, n - 1, 'acme', lpad(to_hex(n), 24, '0'), n * 1000, n * 1000 + 1, t, md5(t), 'english', ''
 from unnest($2::text[]) with ordinality as c(t, n)
@@ -55,7 +55,7 @@ class Desk:
         )
         submission = Submission(organisation="acme", input=carried.to_json())
         (submitted,) = await submit(self.database, "test", [submission])
-        await self.database.execute(STORE_CHUNKS, submitted.document_id, list(texts))
+        await self.database.execute(STORE_CHUNKS, submitted.job_id, list(texts))
         return submitted.job_id
 
     async def work(self) -> None:

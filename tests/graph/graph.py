@@ -11,7 +11,7 @@ from holdfast.graph.contribution import MENTIONED_WITH, Contribution, Entity, Re
 from tests.engine.scenario import Scenario, begin, plain
 
 ADD = "select holdfast.add_to_graph($1, $2, $3::text::jsonb)"
-PUBLISH = "update holdfast.document set searchable_at = holdfast.clock() where id = $1"
+PUBLISH = "select holdfast.publish_document($1, holdfast.generation_of($1))"
 
 
 def thing(name: str, kind: str = "name", count: int = 1) -> Entity:
@@ -65,7 +65,9 @@ class Graph:
         return attempt.document.id
 
     async def remove(self, document_id: int) -> dict[str, int]:
-        counts: dict[str, int] = await self.database.fetchval("select holdfast.remove_from_graph($1)", document_id)
+        counts: dict[str, int] = await self.database.fetchval(
+            "select holdfast.remove_part_from_graph(holdfast.generation_of($1), null)", document_id
+        )
         return counts
 
     async def names(self, organisation: str = "acme") -> list[str]:
@@ -79,11 +81,11 @@ class Graph:
     async def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows by what they say: ids of entities are spelt as their names."""
         mentions = """
-            select e.organisation, e.kind, e.normalised_name, m.document_id, m.ordinal, m.count
+            select e.organisation, e.kind, e.normalised_name, m.generation_id, m.ordinal, m.count
             from holdfast.entity e left join holdfast.entity_mention m on m.entity_id = e.id order by 1, 2, 3, 4, 5
         """
         relations = """
-            select r.document_id, r.ordinal, s.normalised_name, r.predicate, o.normalised_name, r.maker, r.confidence
+            select r.generation_id, r.ordinal, s.normalised_name, r.predicate, o.normalised_name, r.maker, r.confidence
             from holdfast.relation r
             left join holdfast.entity s on s.id = r.subject_id left join holdfast.entity o on o.id = r.object_id
             order by 1, 2, 3, 4, 5

@@ -149,18 +149,18 @@ async def test_a_removal_waits_for_who_is_adding_and_then_leaves_what_he_mention
         removal = asyncio.create_task(graph.remove(old))
         await until_someone_waits_for_a_lock(graph.database)
     assert (await removal)["entities"] == 0
-    assert [row[3] for row in (await graph.everything())["mentions"]] == [attempt.document.id]
+    assert [row[3] for row in (await graph.everything())["mentions"]] == [attempt.job_id]
 
 
 async def test_who_adds_waits_for_a_removal_and_then_makes_what_it_took(graph: Graph) -> None:
     old = await graph.document(chunk(0, "Kelp Point"))
     attempt = await graph.claim()
     async with graph.database.transaction() as connection:
-        await connection.execute("select holdfast.remove_from_graph($1)", old)
+        await connection.execute("select holdfast.remove_part_from_graph(holdfast.generation_of($1), null)", old)
         addition = asyncio.create_task(graph.add(attempt, chunk(0, "Kelp Point")))
         await until_someone_waits_for_a_lock(graph.database)
     await addition
-    assert [row[3] for row in (await graph.everything())["mentions"]] == [attempt.document.id]
+    assert [row[3] for row in (await graph.everything())["mentions"]] == [attempt.job_id]
 
 
 @pytest.mark.parametrize("role", ["holdfast_worker", "holdfast_api", "holdfast_readonly"])
@@ -168,7 +168,7 @@ async def test_nobody_writes_the_tables_or_removes_a_document_from_them(database
     for sql in (
         "insert into holdfast.entity (organisation, kind, name, normalised_name) values ('acme', 'a', 'b', 'c')",
         "delete from holdfast.entity_mention",
-        "select holdfast.remove_from_graph(1)",
+        "select holdfast.remove_part_from_graph(1, null)",
     ):
         with pytest.raises(DatabaseUnusable):
             await execute_as(database, role, sql)

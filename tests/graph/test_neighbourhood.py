@@ -101,10 +101,12 @@ async def test_readers_may_ask(graph: Graph, role: str) -> None:
 
 
 FILL = """
-insert into holdfast.entity_mention
-select e.id, {document}, n, 'acme', 1 from holdfast.entity e, generate_series({first}, {last}) n;
+insert into holdfast.entity_mention (entity_id, generation_id, ordinal, organisation, count)
+select e.id, holdfast.generation_of({document}), n, 'acme', 1
+from holdfast.entity e, generate_series({first}, {last}) n;
 insert into holdfast.relation
-select {document}, n, s.id, 'mentioned_with', o.id, 'acme', 'mentions', 0.3
+    (generation_id, ordinal, subject_id, predicate, object_id, organisation, maker, confidence)
+select holdfast.generation_of({document}), n, s.id, 'mentioned_with', o.id, 'acme', 'mentions', 0.3
 from holdfast.entity s join holdfast.entity o on s.id < o.id, generate_series({first}, {last}) n;
 analyze holdfast.entity_mention, holdfast.relation;
 """

@@ -29,14 +29,14 @@ async def test_a_document_goes_from_chunks_to_the_graph(desk: Desk) -> None:
     await desk.work()
     assert (await desk.job(job))["status"] == "complete"
     rows = await desk.database.fetch(
-        "select e.name, e.kind, m.document_id, m.ordinal "
+        "select e.name, e.kind, m.generation_id, m.ordinal "
         "from holdfast.entity_mention m join holdfast.entity e on e.id = m.entity_id order by e.name"
     )
     assert [(row["name"], row["kind"], row["ordinal"]) for row in rows] == [
         ("Gull Island", "name", 0),
         ("Kelp Point", "name", 0),
     ]
-    assert {row["document_id"] for row in rows} == {(await desk.job(job))["document_id"]}
+    assert {row["generation_id"] for row in rows} == {job}
 
 
 async def test_findings_are_stored_in_the_order_of_the_chunks_and_used_by_the_document(

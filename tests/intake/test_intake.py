@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import threading
 import tracemalloc
 from hashlib import sha256
 from pathlib import Path
@@ -169,6 +170,34 @@ async def test_old_version_that_is_finished_late_is_not_what_stands_there(
     assert results(await take_in(intake, Files(folder))) == [("a.txt", "unchanged")]
 
 
+class _Slow(io.BytesIO):
+    """A file that takes its time: it can be read to its end only when someone says so."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.begun.set()
+        assert self.may_end.wait(60)
+        return super().read(size)
+
+
+async def test_what_was_read_earlier_never_replaces_what_was_read_later(database: Database, intake: Intake) -> None:
+    slow = _Slow(b"old")
+    at = {"name": "a.txt", "platform": "upload", "location": "https://example.com/a.txt"}
+    reading = asyncio.create_task(take_in(intake, [Found(content=slow, **at)]))  # type: ignore[arg-type]
+    await asyncio.to_thread(slow.begun.wait, 60)
+    (new,) = await take_in(intake, [Found(content=io.BytesIO(b"new"), **at)])  # type: ignore[arg-type]
+    slow.may_end.set()
+    (old,) = await reading
+    for taken in (new, old):
+        await database.execute("select holdfast.publish_document($1)", taken.document_id)
+    answering = "select id from holdfast.document where searchable_at is not null and superseded_at is null"
+    assert await database.fetchval(answering) == new.document_id
+    assert results(await take_in(intake, [Found(content=io.BytesIO(b"new"), **at)])) == [("a.txt", "unchanged")]  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("organisation", ["", "x" * 300])
 async def test_what_is_no_organisation_is_refused_before_anything_is_stored(
     intake: Intake, tmp_path: Path, organisation: str
@@ -199,7 +228,7 @@ async def test_cancelled_document_is_taken_in_again(database: Database, intake: 
     assert first.job_id is not None
     await Control(database, "ann").cancel(Selection(ids=(first.job_id,)), reason="wrong folder")
     (again,) = await take_in(intake, Files(folder))
-    assert (again.result, again.document_id) == (Result.CREATED, first.document_id)
+    assert (again.result, again.document_id != first.document_id) == (Result.CREATED, True)
     assert again.job_id != first.job_id
 
 

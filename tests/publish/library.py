@@ -24,8 +24,9 @@ order by id
 """
 CHUNK = """
 insert into holdfast.chunk
-    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
-select $1, n, 'acme', lpad(n::text, 24, '0'), n, n + 1, 'text', 'hash', 'simple', '' from generate_series(1, $2) as n
+    (generation_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+select holdfast.generation_of($1), n, 'acme', lpad(n::text, 24, '0'), n, n + 1, 'text', 'hash', 'simple', ''
+from generate_series(1, $2) as n
 """
 
 

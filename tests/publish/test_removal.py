@@ -41,7 +41,7 @@ async def test_everything_that_was_made_of_it_goes_and_is_counted(library: Libra
 async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Library) -> None:
     document = await library.add("apples")
     for name, answer in {
-        "remove_from_graph": '{"entities": 2, "relations": 3}',
+        "remove_part_from_graph": '{"entities": 2, "relations": 3}',
         "remove_embeddings": '{"embeddings": 4}',
         "remove_chunks": '{"chunks": 5}',
         "remove_story": '{"stories": 7}',
@@ -49,11 +49,13 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
         "remove_configs": '{"settings": 9}',
         "remove_answers": '{"answers": 6}',
     }.items():
+        by_generation = name in ("remove_part_from_graph", "remove_embeddings", "remove_chunks")
+        parameters = "p_generation bigint, p_before integer" if by_generation else "p_document bigint"
         await library.database.execute(
             f"""
             create table if not exists public.asked (id serial, name text);
             grant all on public.asked, public.asked_id_seq to public;
-            create or replace function holdfast.{name}(p_document bigint) returns jsonb language sql as
+            create or replace function holdfast.{name}({parameters}) returns jsonb language sql as
             $$ insert into public.asked (name) values ('{name}'); select '{answer}'::jsonb $$
             """
         )
@@ -69,7 +71,7 @@ async def test_each_room_is_asked_in_turn_and_its_counts_are_added(library: Libr
         "settings": 9,
         "answers": 6,
     }
-    rooms = ("from_graph", "embeddings", "chunks", "story", "reading", "configs", "answers")
+    rooms = ("part_from_graph", "embeddings", "chunks", "story", "reading", "configs", "answers")
     assert asked == [f"remove_{room}" for room in rooms]
 
 

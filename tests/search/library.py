@@ -11,16 +11,18 @@ insert into holdfast.document
 values ($1, $2, $3, $4, $5, holdfast.clock(), case when $6 then holdfast.clock() end)
 returning id
 """
+ANSWER = "update holdfast.document set generation_id = id where generation_id is null and searchable_at is not null"
 PUT_PASSAGE = """
-insert into holdfast.chunk (document_id, ordinal, organisation, id, start_at, end_at, text, context, place, text_hash,
+insert into holdfast.chunk (generation_id, ordinal, organisation, id, start_at, end_at, text, context, place, text_hash,
                             configuration, words)
-select d.id, $2::integer, d.organisation, substr(md5(concat(d.id, ' ', $2::integer)), 1, 24), 0, length($3::text), $3,
+select coalesce($8::bigint, holdfast.generation_of(d.id), d.id), $2::integer, d.organisation,
+       substr(md5(concat(d.id, ' ', $2::integer)), 1, 24), 0, length($3::text), $3,
        $4::text, $5, holdfast.hash_of_embedded($4, $3), $6::text::regconfig,
        setweight(to_tsvector($6::text::regconfig, $7), 'A') || setweight(to_tsvector($6::text::regconfig, $3), 'B')
        || setweight(to_tsvector($6::text::regconfig, $4), 'C')
 from holdfast.document d
 where d.id = $1
-on conflict (document_id, ordinal) do update
+on conflict (generation_id, ordinal) do update
 set text = excluded.text, text_hash = excluded.text_hash, words = excluded.words
 """
 
@@ -46,6 +48,7 @@ class Library:
         document_id: int = await self.database.fetchval(
             INSERT_DOCUMENT, organisation, name, platform, location, metadata or {}, searchable
         )
+        await self.database.execute(ANSWER)
         for ordinal, text in enumerate(passages):
             await self.put(document_id, ordinal, text, **facts)
         return document_id
@@ -60,8 +63,9 @@ class Library:
         heading: str = "",
         place: dict[str, Any] | None = None,
         configuration: str = "english",
+        generation_id: int | None = None,
     ) -> None:
         """Write a passage, or another text in its place."""
         await self.database.execute(
-            PUT_PASSAGE, document_id, ordinal, text, context, place or {}, configuration, heading
+            PUT_PASSAGE, document_id, ordinal, text, context, place or {}, configuration, heading, generation_id
         )

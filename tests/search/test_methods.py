@@ -10,7 +10,7 @@ from holdfast.embed.reindex import reindex
 from holdfast.providers.light import LightEmbedder
 from holdfast.search.search import Search
 from tests.search.embedders import CountingEmbedder
-from tests.search.library import Library
+from tests.search.library import ANSWER, Library
 
 QUESTION = "a boat in the harbour"
 ASKED = {"words": "boat", "phrases": [], "without": []}
@@ -32,7 +32,7 @@ with document as (
     returning id, metadata
 )
 insert into holdfast.chunk
-    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+    (generation_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
 select d.id, n, $1, substr(md5(concat(d.id, t)), 1, 24), 0, 1, t, md5(t), 'english', ''
 from document d, unnest($2::text[]) with ordinality as u(t, n)
 where n % 2 = (d.metadata ->> 'part')::integer % 2
@@ -59,6 +59,7 @@ async def fill(library: Library, *organisations: str) -> int:
     """1,080 passages of each, their vectors and the index of these; says the model's number."""
     for organisation in organisations:
         await library.database.execute(FILL, organisation, SENTENCES[::2])
+    await library.database.execute(ANSWER)
     # No number that a model of other tests had here: an index is also built over rows that are gone but still seen.
     model: int = 1 + await library.database.fetchval("select setval('holdfast.embedder_id_seq', 55)")
     await reindex(library.database, LightEmbedder())
@@ -69,7 +70,7 @@ async def fill(library: Library, *organisations: str) -> int:
 async def nearest(database: Database, filters: dict[str, Any] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
     """What stands nearest to the question in acme, and whether the index was asked."""
     vector = (await LightEmbedder().embed([QUESTION])).vectors[0].tolist()
-    find = "select document_id, ordinal, similarity from holdfast.find_by_vector('acme', $1, 'light-256', $2, $3, 50)"
+    find = "select generation_id, ordinal, similarity from holdfast.find_by_vector('acme', $1, 'light-256', $2, $3, 50)"
     scans = "select pg_stat_get_xact_numscans('holdfast.embedding_nearest_56'::regclass)"
     async with database.transaction() as connection:
         rows = await connection.fetch(find, vector, ASKED, filters or {})
@@ -131,9 +132,9 @@ async def test_nothing_of_another_model_is_found(library: Library, database: Dat
     # The other model finds in the cat what this one finds in the question.
     await database.execute(
         """
-        insert into holdfast.embedding (document_id, ordinal, embedder_id, organisation, text_hash, vector)
-        select document_id, ordinal, 57, organisation, text_hash, $2::real[]::extensions.vector
-        from holdfast.embedding where document_id = $1
+        insert into holdfast.embedding (generation_id, ordinal, embedder_id, organisation, text_hash, vector)
+        select generation_id, ordinal, 57, organisation, text_hash, $2::real[]::extensions.vector
+        from holdfast.embedding where generation_id = $1
         """,
         decoy,
         (await LightEmbedder().embed([QUESTION])).vectors[0].tolist(),

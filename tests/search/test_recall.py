@@ -18,18 +18,18 @@ VECTORS, PASSAGES, DIMENSION, CENTRES, QUESTIONS, LIMIT = 500_000, 20, 64, 500, 
 SIZES = {"small": 60, "middle": 5_000, "large": 50_000}
 FILTERS: tuple[dict[str, Any], ...] = ({}, {"metadata": {"half": 1}}, {"metadata": {"tenth": 3}})
 ASKED = {"words": "anything", "phrases": [], "without": []}
-FIND = "select document_id, ordinal from holdfast.find_by_vector($1, $2, 'made-up', $3, $4, $5)"
+FIND = "select generation_id, ordinal from holdfast.find_by_vector($1, $2, 'made-up', $3, $4, $5)"
 EXACTLY = """
-select e.document_id, e.ordinal
+select e.generation_id, e.ordinal
 from holdfast.embedding e
-join holdfast.document d on d.id = e.document_id
+join holdfast.document d on d.generation_id = e.generation_id
 where e.organisation = $1 and d.metadata @> $3
 order by e.vector operator(extensions.<=>) $2::real[]::extensions.vector
 limit $4
 """
 CHUNKS = """
 insert into holdfast.chunk
-    (document_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
+    (generation_id, ordinal, organisation, id, start_at, end_at, text, text_hash, configuration, words)
 select d.id, o, d.organisation, substr(md5(concat(d.id, ' ', o)), 1, 24), 0, 1, 'text', md5(concat(d.id, ' ', o)),
        'simple', ''
 from holdfast.document d, generate_series(0, $1::integer - 1) o
@@ -39,7 +39,7 @@ create index embedding_nearest_{0} on holdfast.embedding
     using hnsw ((vector::extensions.halfvec({1})) extensions.halfvec_cosine_ops) with (m = 8, ef_construction = 32)
     where embedder_id = {0}
 """
-COLUMNS = ["document_id", "ordinal", "embedder_id", "organisation", "text_hash", "vector"]
+COLUMNS = ["generation_id", "ordinal", "embedder_id", "organisation", "text_hash", "vector"]
 
 
 @pytest.mark.parametrize("kind", ["clustered", "random"])
@@ -85,9 +85,9 @@ async def _fill(connection: "asyncpg.Connection[asyncpg.Record]", vectors: "_Vec
     await connection.copy_records_to_table(
         "document",
         schema_name="holdfast",
-        columns=["id", "organisation", "source_name", "metadata", "created_at", "searchable_at"],
+        columns=["id", "organisation", "source_name", "metadata", "created_at", "searchable_at", "generation_id"],
         records=[
-            (n + 1, owner, "made up", f'{{"half": {n % 2}, "tenth": {n % 10}}}', now, now)
+            (n + 1, owner, "made up", f'{{"half": {n % 2}, "tenth": {n % 10}}}', now, now, n + 1)
             for n, owner in enumerate(owners)
         ],
     )

@@ -134,6 +134,7 @@ async def remove(call: Writer, document_id: Id) -> Removed:
 
 
 async def _upload(request: Request, call: Call, key: str | None) -> "_Answer":
+    reading = await call.app.begin_reading()
     most = call.app.settings.most_file_mb << 20
     limited = Request(request.scope, _AtMost(request, most + FORM_BYTES))
     async with _read(limited) as form:
@@ -147,6 +148,7 @@ async def _upload(request: Request, call: Call, key: str | None) -> "_Answer":
             location=about.location,
             content=file.file,
             key=key,
+            reading=reading,
         )
         return await _take(call, found, about)
 

@@ -84,7 +84,7 @@ class Chunk:
         chunked = carried.adding(*self._warnings(attempt.document, account), chunks=account.chunks)
         return Done(
             output=chunked.to_json(),
-            save=_finish(attempt.document.id, account.chunks),
+            save=_finish(attempt.job_id, account.chunks),
             cost_usd=account.spent_usd,
             metadata=chunked.kept_in(attempt.document.metadata),
         )
@@ -142,9 +142,9 @@ class Chunk:
         )
 
 
-def _finish(document_id: int, count: int) -> Save:
+def _finish(generation_id: int, count: int) -> Save:
     async def save(connection: Connection) -> None:
-        await connection.execute("select holdfast.finish_chunks($1, $2)", document_id, count)
+        await connection.execute("select holdfast.finish_chunks($1, $2)", generation_id, count)
 
     return save
 

@@ -52,7 +52,7 @@ class Embed:
 
         async def save(connection: Connection) -> None:
             try:
-                await connection.execute("select holdfast.finish_embedding($1, $2)", attempt.document.id, model.id)
+                await connection.execute("select holdfast.finish_embedding($1, $2)", attempt.job_id, model.id)
             except Exception:
                 self._model = None
                 raise

@@ -94,7 +94,7 @@ class _Filling:
 
     async def _fill_up_to(self, last: Place, *, after: Place) -> None:
         while passages := await self._take(after, last):
-            after = (passages[-1]["document_id"], passages[-1]["ordinal"])
+            after = (passages[-1]["generation_id"], passages[-1]["ordinal"])
             lacking = [passage for passage in passages if not passage["reused"]]
             self.done.reused += len(passages) - len(lacking)
             found = batches(lacking, self.embedder.best_batch)
@@ -111,7 +111,7 @@ class _Filling:
     async def _next(self, after: Place) -> Place | None:
         sql = "select * from holdfast.next_place($1, $2, $3)"
         row = await insist(lambda: self.database.fetchrow(sql, *after, LOOKED_AT_ONCE))
-        return None if row is None else (row["document_id"], row["ordinal"])
+        return None if row is None else (row["generation_id"], row["ordinal"])
 
     async def _take(self, after: Place, last: Place) -> list[asyncpg.Record]:
         sql = "select * from holdfast.take_for_reindexing($1, $2, $3, $4, $5, $6, $7)"
@@ -130,7 +130,7 @@ class _Filling:
             lambda: call_with_vectors(
                 self.database,
                 "select holdfast.store_reindexed($1, $2, $3, $4, $5, holdfast.vectors($6))",
-                *(self.model.id, batch.column("document_id"), batch.column("ordinal"), batch.column("text_hash")),
+                *(self.model.id, batch.column("generation_id"), batch.column("ordinal"), batch.column("text_hash")),
                 embedded.cost_usd,
                 model=self.model,
                 vectors=embedded.vectors[batch.rows],
@@ -140,4 +140,4 @@ class _Filling:
 
     async def _charge_failed(self, batch: Batch, cost_usd: Decimal) -> None:
         sql = "select holdfast.charge_reindexed($1, $2, $3, $3)"
-        await insist(lambda: self.database.execute(sql, self.model.id, batch.column("document_id"), cost_usd))
+        await insist(lambda: self.database.execute(sql, self.model.id, batch.column("generation_id"), cost_usd))

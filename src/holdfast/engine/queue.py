@@ -20,7 +20,10 @@ Handle = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A document to take in; with `document_id`, another run of one that exists."""
+    """A document to take in; with `document_id`, another run of one that exists.
+
+    `version` says when it was read, by a number of begin_reading(): at one location what was read last is the newest.
+    """
 
     organisation: str
     source_name: str = "unnamed"
@@ -30,6 +33,7 @@ class Submission:
     metadata: Mapping[str, Json] | None = None
     idempotency_key: str | None = None
     parent_id: int | None = None
+    version: int | None = None
     document_id: int | None = None
     priority: int = 0
     input: Json = None

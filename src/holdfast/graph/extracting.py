@@ -24,7 +24,7 @@ PAGE = 200
 # Chunks repeat some of each other: all together they are longer than their text, by half at most.
 OVERLAP = 1.5
 CHUNKS = """
-select ordinal, text from holdfast.chunk where document_id = $1 and ordinal >= $2 order by ordinal limit $3
+select ordinal, text from holdfast.chunk where generation_id = $1 and ordinal >= $2 order by ordinal limit $3
 """
 
 
@@ -63,15 +63,15 @@ class ExtractGraph:
 
     async def _write(self, attempt: Attempt, carried: Carried, path: Path, account: "_Account") -> None:
         with path.open("wb") as file:
-            async for page in self._pages(attempt.document.id):
+            async for page in self._pages(attempt.job_id):
                 findings = await self._extractor.find(attempt, page)
                 account.add(findings)
                 await asyncio.to_thread(_append, file, findings)
                 attempt.progress((page[-1].ordinal + 1) / max(carried.chunks, 1))
 
-    async def _pages(self, document_id: int) -> AsyncIterator[list[Passage]]:
+    async def _pages(self, generation_id: int) -> AsyncIterator[list[Passage]]:
         first = 0
-        while rows := await insist(partial(self._database.fetch, CHUNKS, document_id, first, PAGE)):
+        while rows := await insist(partial(self._database.fetch, CHUNKS, generation_id, first, PAGE)):
             yield [Passage(*row) for row in rows]
             first = rows[-1]["ordinal"] + 1
 

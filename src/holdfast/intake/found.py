@@ -14,7 +14,8 @@ class Found:
 
     Documents found at the same `location` of the same `platform` are versions of one; without a location each stands
     for itself. `content` is a file, a stream that can be read once, or None where the location is a link that the
-    first phase follows. What comes again with the same `key` is the same document, whatever it says.
+    first phase follows. What comes again with the same `key` is the same document, whatever it says. `reading` is when
+    it began to be read, by a number of begin_reading(); None: now.
     """
 
     name: str
@@ -23,3 +24,4 @@ class Found:
     content: Path | BinaryIO | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     key: str | None = None
+    reading: int | None = None

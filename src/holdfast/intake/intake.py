@@ -99,6 +99,7 @@ class Intake:
         standing = await order.patience(
             lambda: current_documents(self._database, batch, organisation=order.organisation, pipeline=self._pipeline)
         )
+        order = replace(order, reading=await self._begin_reading(batch, order))
         turns = asyncio.Semaphore(_READERS)
         prepared = await asyncio.gather(*(self._prepare(found, standing, order, turns) for found in batch))
         ready = [item for item in prepared if isinstance(item, Ready)]
@@ -110,6 +111,13 @@ class Intake:
             else replace(item, metadata_merged=item.document_id in merged)
             for item in prepared
         ]
+
+    async def _begin_reading(self, batch: Sequence[Found], order: "_Order") -> int | None:
+        """A number for all that is read from now on: whoever reads the same location later gets a higher one."""
+        if not any(found.location is not None for found in batch):
+            return None
+        number: int = await order.patience(lambda: self._database.fetchval("select holdfast.begin_reading()"))
+        return number
 
     async def _merge_metadata(self, known: Sequence[Taken], order: "_Order") -> set[int | None]:
         said = [
@@ -164,6 +172,7 @@ class _Order:
     metadata: Mapping[str, Json]
     priority: int
     patience: Patience
+    reading: int | None = None
 
     def said(self, found: Found) -> dict[str, Json]:
         return {**found.metadata, **self.metadata}
@@ -177,6 +186,7 @@ class _Order:
             content_hash=content_hash,
             metadata=self.said(found),
             idempotency_key=found.key,
+            version=found.reading or self.reading,
             priority=self.priority,
             input=input,
         )

@@ -27,7 +27,7 @@ class Publish:
             return GiveBack(reason, wait_seconds=_wait(members["seconds"]), for_members=True)
 
         async def switch(connection: Connection) -> None:
-            await connection.execute("select holdfast.publish_document($1)", document_id)
+            await connection.execute("select holdfast.publish_document($1, $2)", document_id, attempt.job_id)
 
         return Done(output=attempt.input, save=switch)
 

@@ -11,6 +11,7 @@ from holdfast.db.connection import Database
 # Whoever puts an object records its use within this time: an older object waits for nobody.
 UNDER_WAY = timedelta(hours=1)
 PURGED_AT_ONCE = 100
+CHUNKS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,16 @@ async def purge_superseded(database: Database, *, older_than: timedelta) -> Rece
         if not removed["documents"]:
             return Receipt(**total)
         total = {name: total.get(name, 0) + count for name, count in _known(removed).items()}
+
+
+async def remove_retired_generations(database: Database) -> int:
+    """Remove the generations that newer ones replaced, and those that came to nothing: how many chunks."""
+    chunks = 0
+    while True:
+        removed = await database.fetchval("select holdfast.remove_retired_generations($1)", CHUNKS_AT_ONCE)
+        if not removed["generations"]:
+            return chunks
+        chunks += int(removed["chunks"])
 
 
 def _remove_objects(store: ArtifactStore, removed: dict[str, Any]) -> tuple[int, int]:

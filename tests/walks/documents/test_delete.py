@@ -10,13 +10,15 @@ SHARED = "Captain Elinor Marsh steered the brig Persephone into Kelp Sound on 4 
 SECRET = "Her cargo of saltpetre belonged to Baron Ulrich Tenby and was worth 9,300 pounds."
 PUBLIC = "A painting of the brig Persephone and Captain Elinor Marsh hangs in the town hall."
 COUNTS = """
-select (select count(*) from holdfast.chunk where document_id = $1) as chunks,
-       (select count(*) from holdfast.embedding where document_id = $1) as embeddings,
+with own as materialized (select holdfast.generation_of($1) as id)
+select (select count(*) from holdfast.chunk where generation_id = (table own)) as chunks,
+       (select count(*) from holdfast.embedding where generation_id = (table own)) as embeddings,
        (select count(*) from holdfast.entity e where exists (
-            select from holdfast.entity_mention m where m.entity_id = e.id and m.document_id = $1)
+            select from holdfast.entity_mention m where m.entity_id = e.id and m.generation_id = (table own))
         and not exists (
-            select from holdfast.entity_mention m where m.entity_id = e.id and m.document_id <> $1)) as entities,
-       (select count(*) from holdfast.relation where document_id = $1) as relations,
+            select from holdfast.entity_mention m
+            where m.entity_id = e.id and m.generation_id <> (table own))) as entities,
+       (select count(*) from holdfast.relation where generation_id = (table own)) as relations,
        (select count(distinct hash) from holdfast.artifact_use where document_id = $1) as artifacts,
        (select coalesce(sum(size), 0) from holdfast.artifact a where exists (
             select from holdfast.artifact_use u where u.hash = a.hash and u.document_id = $1)) as bytes
@@ -86,8 +88,10 @@ async def _shared_names(app: App, document_id: int) -> set[str]:
     """The entities that other documents speak of too."""
     rows = await app.database.fetch(
         "select name from holdfast.entity e"
-        " where exists (select from holdfast.entity_mention m where m.entity_id = e.id and m.document_id = $1)"
-        " and exists (select from holdfast.entity_mention m where m.entity_id = e.id and m.document_id <> $1)",
+        " where exists (select from holdfast.entity_mention m"
+        " where m.entity_id = e.id and m.generation_id = holdfast.generation_of($1))"
+        " and exists (select from holdfast.entity_mention m"
+        " where m.entity_id = e.id and m.generation_id <> holdfast.generation_of($1))",
         document_id,
     )
     return {row["name"] for row in rows}

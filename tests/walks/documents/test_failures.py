@@ -47,7 +47,7 @@ end $$;
 create trigger patient before update on holdfast.pipeline_job for each row
 when (new.state = 'failed' and new.ready_at is not null) execute function public.wait_for_a_person();
 create trigger broken before insert on holdfast.entity_mention for each row
-when (new.document_id = {graph_add}) execute function public.refuse();
+when (new.generation_id = {graph_add}) execute function public.refuse();
 create trigger broken before update on holdfast.document for each row
 when (new.id = {publish} and new.searchable_at is not null) execute function public.refuse();
 """
@@ -84,12 +84,12 @@ class Misfortune:
         self._lost: Path | None = None
 
     async def begin(self) -> None:
-        ids = {name: job["document_id"] for name, job in (await jobs(self._app)).items()}
-        self._lost = await self._object_of(ids[unlucky("store")])
+        found = await jobs(self._app)
+        self._lost = await self._object_of(found[unlucky("store")]["document_id"])
         shutil.move(self._lost, self._away)
         self._providers.refuses = refuse
-        named = {phase: ids[unlucky(phase)] for phase in ("graph_add", "publish")}
-        await self._app.database.execute(BROKEN.format(**named))
+        generation, document = found[unlucky("graph_add")]["id"], found[unlucky("publish")]["document_id"]
+        await self._app.database.execute(BROKEN.format(graph_add=generation, publish=document))
 
     async def end(self) -> None:
         assert self._lost is not None

@@ -170,7 +170,7 @@ async def test_knowledge_is_whole_and_single(walk: Walk) -> None:
     counts = await walk.app.database.fetchrow(
         "select count(*) as chunks, max(ordinal) + 1 as last,"
         " (select count(*) from holdfast.embedding) as vectors"
-        " from holdfast.chunk where document_id = $1",
+        " from holdfast.chunk where generation_id = holdfast.generation_of($1)",
         document,
     )
 

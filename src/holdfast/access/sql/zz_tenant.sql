@@ -53,6 +53,6 @@ $grants$;
 grant execute on function
     holdfast.submit(text, jsonb), holdfast.cancel(bigint[], text, text), holdfast.retry(bigint[], text, text, text),
     holdfast.reset(bigint[], text, text), holdfast.try_first(jsonb, integer, text, text), holdfast.current_documents(text, text, text, text[]),
-    holdfast.merge_metadata(text, jsonb),
-    holdfast.use_artifacts(bigint, jsonb), holdfast.publish_document(bigint), holdfast.delete_document(bigint, text)
+    holdfast.merge_metadata(text, jsonb), holdfast.begin_reading(),
+    holdfast.use_artifacts(bigint, jsonb), holdfast.publish_document(bigint, bigint), holdfast.delete_document(bigint, text)
 to holdfast_tenant;

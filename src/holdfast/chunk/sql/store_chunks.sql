@@ -1,4 +1,5 @@
--- Writes a batch of a document's chunks while its job works under that token, all or none; HF409 when the claim was lost.
+-- Writes a batch of the chunks that a job makes, its generation, while it works under that token, all or none; HF409 when the
+-- claim was lost.
 -- Items: ordinal, id, start_at, end_at, text, context, heading (title and headings, weighed highest in searches), place,
 -- language. Idempotent: a chunk that is there already, the same, is left alone; another one in its place is replaced.
 create or replace function holdfast.store_chunks(p_job bigint, p_token bigint, p_items jsonb) returns void
@@ -13,9 +14,9 @@ begin
     if not found then
         raise exception 'the claim on job % was lost: no chunk is stored', p_job using errcode = 'HF409';
     end if;
-    insert into chunk as c (document_id, ordinal, organisation, id, start_at, end_at, text, context, place, text_hash,
+    insert into chunk as c (generation_id, ordinal, organisation, id, start_at, end_at, text, context, place, text_hash,
                             configuration, words)
-    select v_job.document_id, i.ordinal, v_job.organisation, i.id, i.start_at, i.end_at, i.text, coalesce(i.context, ''),
+    select v_job.id, i.ordinal, v_job.organisation, i.id, i.start_at, i.end_at, i.text, coalesce(i.context, ''),
            coalesce(i.place, '{}'), hash_of_embedded(coalesce(i.context, ''), i.text), w.configuration,
            setweight(to_tsvector(w.configuration, coalesce(i.heading, '')), 'A')
            || setweight(to_tsvector(w.configuration, i.text), 'B')
@@ -24,7 +25,7 @@ begin
          as i(ordinal integer, id text, start_at bigint, end_at bigint, text text, context text, heading text, place jsonb,
               language text)
     cross join lateral (select words_configuration(i.language) as configuration) w
-    on conflict (document_id, ordinal) do update
+    on conflict (generation_id, ordinal) do update
     set id = excluded.id, start_at = excluded.start_at, end_at = excluded.end_at, text = excluded.text,
         context = excluded.context, place = excluded.place, text_hash = excluded.text_hash,
         configuration = excluded.configuration, words = excluded.words

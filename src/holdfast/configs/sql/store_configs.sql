@@ -27,3 +27,10 @@ begin
     from jsonb_to_recordset(p_rows -> 'errors') as i(file_number integer, line integer, message text, text text)
     on conflict do nothing;
 end $$;
+
+-- The document of a job that is working under this token; the job cannot be taken away before the transaction ends.
+create or replace function holdfast.document_under_claim(p_job bigint, p_token bigint) returns bigint
+language sql set search_path = holdfast, pg_temp as $$
+    select hold_claim(p_job, p_token);
+    select document_id from pipeline_job where id = p_job
+$$;

@@ -1,7 +1,7 @@
--- Puts the cost of one call on the account of those whose passages it embedded, each its share by their number. p_documents
--- names the document of every passage; p_wasted_usd is the part that brought nothing.
+-- Puts the cost of one call on the account of those whose passages it embedded, each its share by their number. p_generations
+-- names the generation of every passage; p_wasted_usd is the part that brought nothing.
 create or replace function holdfast.charge_reindexed(
-    p_embedder smallint, p_documents bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void
+    p_embedder smallint, p_generations bigint[], p_cost_usd numeric, p_wasted_usd numeric) returns void
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin
     if p_cost_usd is null or p_cost_usd = 0 then
@@ -15,8 +15,13 @@ begin
     from (
         select d.organisation, d.source_platform, count(*) as own,
                sum(count(*)) over (order by d.organisation, d.source_platform) as up_to, sum(count(*)) over () as passages
-        from unnest(p_documents) as i(id)
-        join document d on d.id = i.id
+        from unnest(p_generations) as i(id)
+        cross join lateral (
+            select d.organisation, d.source_platform from document d where d.generation_id = i.id
+            union all
+            select d.organisation, d.source_platform from pipeline_job j join document d on d.id = j.document_id where j.id = i.id
+            limit 1
+        ) d
         group by d.organisation, d.source_platform
     ) s
     join embedder m on m.id = p_embedder

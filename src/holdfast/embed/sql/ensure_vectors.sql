@@ -36,14 +36,14 @@ begin
     -- Bodies after "return" are looked up now, and are put in the place of their calls: an index is found through them.
     execute format($make$
         create table if not exists holdfast.embedding (
-            document_id bigint not null,
+            generation_id bigint not null,
             ordinal integer not null,
             embedder_id smallint not null,
             organisation text not null,
             text_hash text not null,
             vector %1$s.vector not null,
-            primary key (document_id, ordinal, embedder_id),
-            foreign key (document_id, ordinal) references holdfast.chunk on delete cascade
+            primary key (generation_id, ordinal, embedder_id),
+            foreign key (generation_id, ordinal) references holdfast.chunk on delete cascade
         );
         create or replace function holdfast.vectors(%1$s.vector[]) returns %1$s.vector[]
             language sql immutable parallel safe return $1;

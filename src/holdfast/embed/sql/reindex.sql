@@ -5,85 +5,88 @@
 -- the active model and may become so. After one place, in order, up to another (see next_place), at most p_limit; known vectors
 -- are copied first. While it is called again within 30 days, the model's vectors are not removed.
 create or replace function holdfast.take_for_reindexing(
-    p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint,
+    p_embedder smallint, p_organisation text, p_generation bigint, p_ordinal integer, p_last_generation bigint,
     p_last_ordinal integer, p_limit integer)
-returns table (document_id bigint, ordinal integer, text_hash text, passage text, reused boolean)
+returns table (generation_id bigint, ordinal integer, text_hash text, passage text, reused boolean)
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
 declare
-    v_documents bigint[];
+    v_generations bigint[];
     v_ordinals integer[];
 begin
     update embedder set reindexed_at = clock() where id = p_embedder and not active;
-    select array_agg(l.document_id), array_agg(l.ordinal)
-    into v_documents, v_ordinals
+    select array_agg(l.generation_id), array_agg(l.ordinal)
+    into v_generations, v_ordinals
     from lacking_vectors(
-        p_embedder, p_organisation, p_document, p_ordinal, p_last_document, p_last_ordinal, p_limit) l;
-    perform reuse_vectors(p_embedder, v_documents, v_ordinals);
+        p_embedder, p_organisation, p_generation, p_ordinal, p_last_generation, p_last_ordinal, p_limit) l;
+    perform reuse_vectors(p_embedder, v_generations, v_ordinals);
     return query
-        select c.document_id, c.ordinal, c.text_hash, passage_of(c), e.document_id is not null
-        from unnest(v_documents, v_ordinals) with ordinality as l(document_id, ordinal, position)
-        join chunk c using (document_id, ordinal)
+        select c.generation_id, c.ordinal, c.text_hash, passage_of(c), e.generation_id is not null
+        from unnest(v_generations, v_ordinals) with ordinality as l(generation_id, ordinal, position)
+        join chunk c using (generation_id, ordinal)
         left join embedding e
-            on e.document_id = c.document_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
+            on e.generation_id = c.generation_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
             and e.text_hash = c.text_hash
         order by l.position;
 end $$;
 
 -- The place so many passages after another, or the last one of all; no row where none follows. So that each step of reindexing
 -- looks at so many, however many are done.
-create or replace function holdfast.next_place(p_document bigint, p_ordinal integer, p_passages integer)
-returns table (document_id bigint, ordinal integer)
+create or replace function holdfast.next_place(p_generation bigint, p_ordinal integer, p_passages integer)
+returns table (generation_id bigint, ordinal integer)
 language sql stable security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off as $$
-    select n.document_id, n.ordinal
+    select n.generation_id, n.ordinal
     from (
-        select c.document_id, c.ordinal
+        select c.generation_id, c.ordinal
         from chunk c
-        where (c.document_id, c.ordinal) > (p_document, p_ordinal)
-        order by c.document_id, c.ordinal
+        where (c.generation_id, c.ordinal) > (p_generation, p_ordinal)
+        order by c.generation_id, c.ordinal
         limit p_passages
     ) n
-    order by n.document_id desc, n.ordinal desc
+    order by n.generation_id desc, n.ordinal desc
     limit 1
 $$;
 
 create or replace function holdfast.lacking_vectors(
-    p_embedder smallint, p_organisation text, p_document bigint, p_ordinal integer, p_last_document bigint,
+    p_embedder smallint, p_organisation text, p_generation bigint, p_ordinal integer, p_last_generation bigint,
     p_last_ordinal integer, p_limit integer)
-returns table (document_id bigint, ordinal integer)
+returns table (generation_id bigint, ordinal integer)
 language sql stable security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
-    select c.document_id, c.ordinal
+    select c.generation_id, c.ordinal
     from chunk c
-    join document d on d.id = c.document_id
-    where (c.document_id, c.ordinal) > (p_document, p_ordinal)
-      and (c.document_id, c.ordinal) <= (p_last_document, p_last_ordinal)
-      and (p_organisation is null or d.organisation = p_organisation)
-      and d.deleted_at is null and d.superseded_at is null
+    where (c.generation_id, c.ordinal) > (p_generation, p_ordinal)
+      and (c.generation_id, c.ordinal) <= (p_last_generation, p_last_ordinal)
+      and (p_organisation is null or c.organisation = p_organisation)
       and (
-          d.searchable_at is not null
-          or exists (
-              select from embedding a
+          -- Looked up one by one: "exists" might read them all.
+          (select true from document d
+           where d.generation_id = c.generation_id and d.deleted_at is null and d.superseded_at is null
+           limit 1)
+          or (select true from pipeline_job j
+              join document d on d.id = j.document_id and d.deleted_at is null and d.superseded_at is null
+              join embedding a on a.generation_id = j.id
               join embedder m on m.id = a.embedder_id and m.active
-              where a.document_id = d.id)
+              where j.id = c.generation_id and j.state <> 'done'
+              limit 1)
       )
       and not exists (
           select from embedding e
-          where e.document_id = c.document_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
+          where e.generation_id = c.generation_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
             and e.text_hash = c.text_hash)
-    order by c.document_id, c.ordinal
+    order by c.generation_id, c.ordinal
     limit p_limit
 $$;
 
 -- Writes vectors of a model that does not answer yet, for passages of any documents, and what the call cost that made them.
 create or replace function holdfast.store_reindexed(
-    p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_cost_usd numeric, p_vectors anyarray)
+    p_embedder smallint, p_generations bigint[], p_ordinals integer[], p_hashes text[], p_cost_usd numeric, p_vectors anyarray)
 returns void
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin
-    perform charge_reindexed(p_embedder, p_documents, p_cost_usd, 0);
-    perform write_embeddings(p_embedder, p_documents, p_ordinals, p_hashes, p_vectors);
+    perform charge_reindexed(p_embedder, p_generations, p_cost_usd, 0);
+    perform write_embeddings(p_embedder, p_generations, p_ordinals, p_hashes, p_vectors);
 end $$;
 
 -- From here on the active model takes no new vectors: those that embed with it wait until another one is active.
@@ -109,11 +112,11 @@ begin
     if exists (
         select
         from (
-            select document_id from pipeline_phase where ended_at >= p_since - c_committed
+            select job_id as id from pipeline_phase where ended_at >= p_since - c_committed
             union
-            select document_id from pipeline_job where state = 'working'
+            select id from pipeline_job where state = 'working'
         ) changed
-        cross join lateral lacking_vectors(p_embedder, null, changed.document_id, -1, changed.document_id, c_last, 1)
+        cross join lateral lacking_vectors(p_embedder, null, changed.id, -1, changed.id, c_last, 1)
     ) then
         return false;
     end if;

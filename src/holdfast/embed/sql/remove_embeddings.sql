@@ -1,11 +1,11 @@
--- Removes every vector of a document and says how many there were. Idempotent.
-create or replace function holdfast.remove_embeddings(p_document bigint) returns jsonb
+-- Removes the vectors of a generation before an ordinal, null for all, and says how many there were. Idempotent.
+create or replace function holdfast.remove_embeddings(p_generation bigint, p_before integer) returns jsonb
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_count bigint := 0;
 begin
     if to_regclass('holdfast.embedding') is not null then
-        delete from embedding where document_id = p_document;
+        delete from embedding where generation_id = p_generation and (p_before is null or ordinal < p_before);
         get diagnostics v_count = row_count;
     end if;
     return jsonb_build_object('embeddings', v_count);

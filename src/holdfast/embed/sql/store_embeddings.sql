@@ -5,13 +5,12 @@ create or replace function holdfast.store_embeddings(
     p_job bigint, p_token bigint, p_embedder smallint, p_ordinals integer[], p_hashes text[], p_vectors anyarray)
 returns boolean
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
-declare
-    v_document bigint := document_under_claim(p_job, p_token);
 begin
+    perform hold_claim(p_job, p_token);
     if not takes_vectors(p_embedder) then
         return false;
     end if;
-    perform write_embeddings(p_embedder, array_fill(v_document, array[cardinality(p_ordinals)]), p_ordinals, p_hashes, p_vectors);
+    perform write_embeddings(p_embedder, array_fill(p_job, array[cardinality(p_ordinals)]), p_ordinals, p_hashes, p_vectors);
     return true;
 end $$;
 
@@ -25,15 +24,15 @@ end $$;
 
 -- The write itself, for whoever has checked that it may happen.
 create or replace function holdfast.write_embeddings(
-    p_embedder smallint, p_documents bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
+    p_embedder smallint, p_generations bigint[], p_ordinals integer[], p_hashes text[], p_vectors anyarray) returns void
 language plpgsql set search_path = holdfast, pg_temp as $$
 begin
     perform refuse_while_indexing();
-    insert into embedding as e (document_id, ordinal, embedder_id, organisation, text_hash, vector)
-    select c.document_id, c.ordinal, p_embedder, c.organisation, c.text_hash, i.vector
-    from unnest(p_documents, p_ordinals, p_hashes, p_vectors) as i(document_id, ordinal, text_hash, vector)
-    join chunk c on c.document_id = i.document_id and c.ordinal = i.ordinal and c.text_hash = i.text_hash
-    on conflict (document_id, ordinal, embedder_id) do update
+    insert into embedding as e (generation_id, ordinal, embedder_id, organisation, text_hash, vector)
+    select c.generation_id, c.ordinal, p_embedder, c.organisation, c.text_hash, i.vector
+    from unnest(p_generations, p_ordinals, p_hashes, p_vectors) as i(generation_id, ordinal, text_hash, vector)
+    join chunk c on c.generation_id = i.generation_id and c.ordinal = i.ordinal and c.text_hash = i.text_hash
+    on conflict (generation_id, ordinal, embedder_id) do update
     set text_hash = excluded.text_hash, vector = excluded.vector
     where e.text_hash <> excluded.text_hash;
 end $$;

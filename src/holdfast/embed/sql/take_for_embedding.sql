@@ -6,19 +6,18 @@ create or replace function holdfast.take_for_embedding(
 returns table (ordinal integer, text_hash text, passage text)
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
-declare
-    v_document bigint := document_under_claim(p_job, p_token);
 begin
-    perform reuse_vectors(p_embedder, array_agg(c.document_id), array_agg(c.ordinal))
+    perform hold_claim(p_job, p_token);
+    perform reuse_vectors(p_embedder, array_agg(c.generation_id), array_agg(c.ordinal))
     from chunk c
-    where c.document_id = v_document and c.ordinal >= p_from and c.ordinal < p_until;
+    where c.generation_id = p_job and c.ordinal >= p_from and c.ordinal < p_until;
     return query
         select c.ordinal, c.text_hash, passage_of(c)
         from chunk c
         left join embedding e
-            on e.document_id = c.document_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
+            on e.generation_id = c.generation_id and e.ordinal = c.ordinal and e.embedder_id = p_embedder
             and e.text_hash = c.text_hash
-        where c.document_id = v_document and c.ordinal >= p_from and c.ordinal < p_until and e.document_id is null
+        where c.generation_id = p_job and c.ordinal >= p_from and c.ordinal < p_until and e.generation_id is null
         order by c.ordinal;
 end $$;
 
@@ -28,38 +27,34 @@ language sql immutable parallel safe as $$
     select case when p_chunk.context = '' then p_chunk.text else p_chunk.context || e'\n\n' || p_chunk.text end
 $$;
 
--- The document of a job that is working under this token; the job cannot be taken away before the transaction ends.
-create or replace function holdfast.document_under_claim(p_job bigint, p_token bigint) returns bigint
+-- Refuses (HF409) unless the job works under this token; then it cannot be taken away before the transaction ends.
+create or replace function holdfast.hold_claim(p_job bigint, p_token bigint) returns void
 language plpgsql set search_path = holdfast, pg_temp as $$
-declare
-    v_document bigint;
 begin
-    select document_id into v_document
-    from pipeline_job
+    perform from pipeline_job
     where id = p_job and token = p_token and state = 'working'
     for key share;   -- nobody can take the job away before the commit, and a heartbeat can still tell its progress
     if not found then
         raise exception 'the claim on job % was lost: nothing is stored for it', p_job using errcode = 'HF409';
     end if;
-    return v_document;
 end $$;
 
--- Gives passages the vector that an equal text of the same organisation has, whichever document or version holds it.
-create or replace function holdfast.reuse_vectors(p_embedder smallint, p_documents bigint[], p_ordinals integer[]) returns void
+-- Gives passages the vector that an equal text of the same organisation has, whichever generation holds it.
+create or replace function holdfast.reuse_vectors(p_embedder smallint, p_generations bigint[], p_ordinals integer[]) returns void
 language plpgsql set search_path = holdfast, pg_temp as $$
 begin
     perform refuse_while_indexing();
-    insert into embedding as e (document_id, ordinal, embedder_id, organisation, text_hash, vector)
-    select c.document_id, c.ordinal, p_embedder, c.organisation, c.text_hash, known.vector
-    from unnest(p_documents, p_ordinals) as i(document_id, ordinal)
-    join chunk c using (document_id, ordinal)
+    insert into embedding as e (generation_id, ordinal, embedder_id, organisation, text_hash, vector)
+    select c.generation_id, c.ordinal, p_embedder, c.organisation, c.text_hash, known.vector
+    from unnest(p_generations, p_ordinals) as i(generation_id, ordinal)
+    join chunk c using (generation_id, ordinal)
     cross join lateral (
         select k.vector
         from embedding k
         where k.organisation = c.organisation and k.embedder_id = p_embedder and k.text_hash = c.text_hash
         limit 1
     ) known
-    on conflict (document_id, ordinal, embedder_id) do update
+    on conflict (generation_id, ordinal, embedder_id) do update
     set text_hash = excluded.text_hash, vector = excluded.vector
     where e.text_hash <> excluded.text_hash;
 end $$;

@@ -35,10 +35,27 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
             format('an operator must retry it: patience with %s is used up', coalesce(p_job.last_error ->> 'category', 'it')))
         when 'cancelled' then 'nothing, unless an operator retries it'
         else case p_job.status
-            when 'duplicate' then format('nothing: %s has the same content', coalesce(
-                (select 'document ' || d.duplicate_of from document d where d.id = p_job.document_id), 'another document'))
+            when 'duplicate' then coalesce(
+                (select overview_original(d.duplicate_of, p_job.pipeline) from document d where d.id = p_job.document_id),
+                'nothing: another document has the same content')
             else 'nothing: it is done' end
         end end
+$$;
+
+-- What comes of a copy, by what came of the document with the same content; null where there is none.
+create or replace function holdfast.overview_original(p_original bigint, p_pipeline text) returns text
+language sql stable set search_path = holdfast, pg_temp as $$
+    select format(case
+        when o.state is null or o.state = 'done' then 'nothing: document %1$s has the same content'
+        when o.state = 'cancelled' then 'document %1$s, which has the same content, was cancelled: an operator must retry job %2$s'
+        when o.state = 'deadletter' or o.state = 'failed' and o.ready_at is null
+            then 'document %1$s, which has the same content, failed: see what job %2$s needs'
+        else 'nothing: it is done when document %1$s is, which has the same content' end, p_original, o.id)
+    from (select) one
+    left join lateral (
+        select j.id, j.state, j.ready_at from jobs_of(p_original) j where j.pipeline = p_pipeline order by j.id desc limit 1
+    ) o on true
+    where p_original is not null
 $$;
 
 -- The hold that keeps an organisation's queued jobs of this phase from being claimed, if there is one: the last to end.
@@ -78,5 +95,5 @@ language sql immutable as $$ select to_char(p_moment at time zone 'UTC', 'YYYY-M
 
 grant execute on function
     holdfast.overview_next(holdfast.pipeline_job), holdfast.overview_hold_on(text, text, text),
-    holdfast.overview_replaced(holdfast.pipeline_job), holdfast.overview_wait(holdfast.hold), holdfast.overview_moment(timestamptz)
+    holdfast.overview_replaced(holdfast.pipeline_job), holdfast.overview_original(bigint, text), holdfast.overview_wait(holdfast.hold), holdfast.overview_moment(timestamptz)
 to holdfast_api, holdfast_readonly;

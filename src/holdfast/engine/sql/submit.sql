@@ -1,6 +1,7 @@
 -- Takes documents in: document, job and queue entry in one transaction, the caller's own if it has one.
 -- Items: organisation (required), source_name, source_platform, source_location, content_hash, metadata,
--- idempotency_key, parent_id, priority, input, or document_id for another run of a document that exists.
+-- idempotency_key, parent_id, version (a number of begin_reading, so that what was read later wins), priority, input, or
+-- document_id for another run of a document that exists.
 -- Answers one row per item, with its ordinal. result: created; existing (same idempotency key, or a live job of that document);
 -- duplicate (same content in that organisation: nothing runs); permanent_failure (nothing runs until someone resets it).
 create or replace function holdfast.submit(p_pipeline text, p_items jsonb)
@@ -115,14 +116,15 @@ language plpgsql set search_path = holdfast, pg_temp as $$
 begin
     return query
         insert into document (id, organisation, source_name, source_platform, source_location, content_hash, metadata,
-                              idempotency_key, parent_id, created_at)
+                              idempotency_key, parent_id, version, created_at)
         select p_ids[i.ordinal], i.organisation, coalesce(i.source_name, 'unnamed'), coalesce(i.source_platform, 'upload'),
-               i.source_location, i.content_hash, coalesce(i.metadata, '{}'), i.idempotency_key, i.parent_id, p_now
+               i.source_location, i.content_hash, coalesce(i.metadata, '{}'), i.idempotency_key, i.parent_id,
+               coalesce(i.version, nextval('version_number')), p_now
         from rows from (jsonb_to_recordset(p_items) as (
                  organisation text, source_name text, source_platform text, source_location text, content_hash text,
-                 metadata jsonb, idempotency_key text, parent_id bigint, document_id bigint))
+                 metadata jsonb, idempotency_key text, parent_id bigint, version bigint, document_id bigint))
              with ordinality as i(organisation, source_name, source_platform, source_location, content_hash,
-                                  metadata, idempotency_key, parent_id, document_id, ordinal)
+                                  metadata, idempotency_key, parent_id, version, document_id, ordinal)
         where i.document_id is null
         order by i.organisation, i.content_hash, i.idempotency_key, i.ordinal   -- one lock order for all submitters
         on conflict do nothing
@@ -189,6 +191,12 @@ begin
             return query select * from submit_duplicate(p_first, v_document.id, p_item, p_now);
             return;
         end if;
+        if not exists (select from jobs_of(v_document.id) j where j.state <> 'cancelled') then
+            -- Nobody carries it: the content is the newcomer's.
+            update document set content_hash = null where id = v_document.id;
+            return query select s.document_id, s.job_id, s.result from submit(p_first.pipeline, jsonb_build_array(p_item)) s;
+            return;
+        end if;
     end if;
     select * into v_job from jobs_of(v_document.id) j
     where j.pipeline = p_first.pipeline
@@ -209,11 +217,12 @@ create or replace function holdfast.submit_duplicate(
 language sql set search_path = holdfast, pg_temp as $$
     with copy as (
         insert into document (organisation, source_name, source_platform, source_location, content_hash, duplicate_of,
-                              metadata, idempotency_key, parent_id, created_at)
+                              metadata, idempotency_key, parent_id, version, created_at)
         values (p_item ->> 'organisation', coalesce(p_item ->> 'source_name', 'unnamed'),
                 coalesce(p_item ->> 'source_platform', 'upload'), p_item ->> 'source_location', p_item ->> 'content_hash',
                 p_original, coalesce(p_item -> 'metadata', '{}'), p_item ->> 'idempotency_key',
-                (p_item ->> 'parent_id')::bigint, p_now)
+                (p_item ->> 'parent_id')::bigint,
+                coalesce((p_item ->> 'version')::bigint, nextval('version_number')), p_now)
         returning id, organisation
     ),
     job as (

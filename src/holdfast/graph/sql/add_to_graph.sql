@@ -1,4 +1,4 @@
--- Adds what chunks of a document speak of while its job works under that token, all or none; HF409 when the claim was lost.
+-- Adds what the chunks that a job makes speak of, while it works under that token, all or none; HF409 when the claim was lost.
 -- Items: ordinal, maker, entities [[kind, name, normalised_name, count], …], relations [[subject, predicate, object,
 -- confidence], …], where subject and object are places among the item's entities, from 0. Idempotent, and merged by name
 -- and kind within the organisation. Everybody takes entities in one order, and a removal has the graph alone: no deadlock.
@@ -20,17 +20,17 @@ begin
         on conflict do nothing;
         v_ids := entity_ids(v_job.organisation, p_items);
     end if;
-    insert into entity_mention as t (entity_id, document_id, ordinal, organisation, count)
-    select v_ids[m.number], v_job.document_id, m.ordinal, v_job.organisation, sum(m.count)
+    insert into entity_mention as t (entity_id, generation_id, ordinal, organisation, count)
+    select v_ids[m.number], v_job.id, m.ordinal, v_job.organisation, sum(m.count)
     from entities_in(p_items) m
     group by v_ids[m.number], m.ordinal
-    on conflict (entity_id, document_id, ordinal) do update set count = excluded.count where t.count <> excluded.count;
-    insert into relation as t (document_id, ordinal, subject_id, predicate, object_id, organisation, maker, confidence)
-    select v_job.document_id, r.ordinal, v_ids[r.subject], r.predicate, v_ids[r.object], v_job.organisation, min(r.maker),
+    on conflict (entity_id, generation_id, ordinal) do update set count = excluded.count where t.count <> excluded.count;
+    insert into relation as t (generation_id, ordinal, subject_id, predicate, object_id, organisation, maker, confidence)
+    select v_job.id, r.ordinal, v_ids[r.subject], r.predicate, v_ids[r.object], v_job.organisation, min(r.maker),
            max(r.confidence)
     from relations_in(p_items) r
     group by r.ordinal, v_ids[r.subject], r.predicate, v_ids[r.object]
-    on conflict (document_id, ordinal, subject_id, object_id, predicate) do update
+    on conflict (generation_id, ordinal, subject_id, object_id, predicate) do update
     set maker = excluded.maker, confidence = excluded.confidence
     where (t.maker, t.confidence) is distinct from (excluded.maker, excluded.confidence);
 end $$;

@@ -11,8 +11,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         ) as rank, count(*) as passages
         from (select distinct document_id, ordinal
               from jsonb_to_recordset(p_chunks) as c(document_id bigint, ordinal integer)) c
-        join entity_mention m on m.document_id = c.document_id and m.ordinal = c.ordinal and m.organisation = p_organisation
-        join document d on d.id = m.document_id
+        join document d on d.id = c.document_id
+        join entity_mention m on m.generation_id = d.generation_id and m.ordinal = c.ordinal and m.organisation = p_organisation
         join entity e on e.id = m.entity_id
         where d.searchable_at is not null and d.superseded_at is null and d.deleted_at is null
         group by e.id
@@ -34,19 +34,23 @@ returns table (rank bigint, kind text, name text, predicate text, outward boolea
 language sql stable set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
     with newest as materialized (
-        select m.document_id, m.ordinal
+        select d.id as document_id, m.generation_id, m.ordinal
         from entity_mention m
-        join document d on d.id = m.document_id
+        cross join lateral (   -- one after the other, from the newest on
+            select d.id from document d
+            where d.generation_id = m.generation_id
+              and d.searchable_at is not null and d.superseded_at is null and d.deleted_at is null
+            limit 1
+        ) d
         where m.entity_id = p_entity and m.organisation = p_organisation
-          and d.searchable_at is not null and d.superseded_at is null and d.deleted_at is null
-        order by m.document_id desc, m.ordinal desc
+        order by m.generation_id desc, m.ordinal desc
         limit 50
     ), said as materialized (
         select r.predicate, r.subject_id = p_entity as outward,
                case when r.subject_id = p_entity then r.object_id else r.subject_id end as other_id,
-               min(r.maker) as maker, count(*) as strength, max(array[r.document_id, r.ordinal]) as chunk
+               min(r.maker) as maker, count(*) as strength, max(array[n.document_id, r.ordinal]) as chunk
         from newest n
-        join relation r on r.document_id = n.document_id and r.ordinal = n.ordinal
+        join relation r on r.generation_id = n.generation_id and r.ordinal = n.ordinal
         where p_entity in (r.subject_id, r.object_id)
         group by 1, 2, 3
     )

@@ -13,7 +13,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         from document c
         where c.organisation = p_organisation and is_own(p_organisation) and c.source_platform = p_platform and c.source_location = l.location
           and c.superseded_at is null and c.deleted_at is null
-        order by coalesce(c.version, c.id) desc
+        order by c.version desc
         limit 1
     ) d
     left join artifact a on a.organisation = p_organisation and a.hash = d.content_hash

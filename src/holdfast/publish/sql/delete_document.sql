@@ -27,7 +27,7 @@ begin
     if exists (select from pipeline_job where id = any (v_live) and flow = 'old') then
         raise exception 'the old installation carries document %: have it taken over first', p_document using errcode = 'HF409';
     end if;
-    perform cancel(v_live, p_actor, 'its document is deleted');
+    perform cancel_jobs(v_live, p_actor, 'its document is deleted');
     v_counts := erase(p_document, v_doomed, v_organisation);
     select * into v_job from jobs_of(p_document) j order by j.id desc limit 1;
     perform audit(p_actor, 'delete', v_job, format('document %s', p_document), v_counts - 'unused');
@@ -113,7 +113,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
       and not exists (
           select from document e
           where e.organisation = d.organisation and e.source_platform = d.source_platform and e.source_location = d.source_location
-            and e.superseded_at is null and e.deleted_at is null and coalesce(e.version, e.id) < coalesce(d.version, d.id)
+            and e.superseded_at is null and e.deleted_at is null and e.version < d.version
             and e.id <> all (p_documents)
       )
 $$;
@@ -179,7 +179,7 @@ begin
     -- That something happened may still be told, in which words not.
     update notice set body = body - array['source_name', 'error'] where document_id = any (p_doomed);
     update document
-    set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}', found_out = '{}',
+    set source_name = 'deleted', source_location = null, content_hash = null, idempotency_key = null, metadata = '{}', found_out = '{}', generation_id = null,
         last_failure = null, deleted_at = coalesce(deleted_at, clock())
     where id = any (p_doomed);
     perform forget_words(p_doomed);

@@ -1,7 +1,7 @@
--- Makes a document whose phases are finished answer searches, and replaces the older versions of its location, in one step.
--- A newer version that answers already wins. Called for a copy of other content too: it brings that content to its location,
+-- Makes what a job made of a document, its generation, answer searches, and replaces the older versions of its location, in one
+-- step. A newer version that answers already wins, and so does a newer generation. Called for a copy of other content too: it brings that content to its location,
 -- as soon as the content itself is finished. A document that was replaced or removed meanwhile stays as it is. Idempotent.
-create or replace function holdfast.publish_document(p_document bigint) returns void
+create or replace function holdfast.publish_document(p_document bigint, p_generation bigint default null) returns void
 language plpgsql security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
@@ -16,6 +16,8 @@ begin
             raise exception 'there is no document %', p_document using errcode = 'HF404';
         end if;
         if v_document.superseded_at is not null or v_document.deleted_at is not null then
+            -- What a run made of a version that was replaced, and perhaps purged, before it ended is nobody's.
+            perform retire_generations(array[p_generation]);
             return;
         end if;
         -- What came out of a version that was replaced goes with it, however late it is finished.
@@ -23,8 +25,9 @@ begin
         exit when v_replaced_by is null;
         perform supersede(p_document, v_replaced_by);
     end loop;
-    update document set searchable_at = clock()
-    where id = p_document and duplicate_of is null and searchable_at is null;
+    if v_document.duplicate_of is null then
+        perform switch_generation(v_document, p_generation);
+    end if;
     for v_place in
         select min(d.id) as id, d.organisation, d.source_platform, d.source_location
         from document d
@@ -37,6 +40,22 @@ begin
         perform replace_older(v_place.organisation, v_place.source_platform, v_place.source_location);
     end loop;
     perform wake_parent(v_document.parent_id);
+end $$;
+
+-- Lets a document answer with another generation than before; the one that answered, and those that came to nothing, are removed
+-- later. The caller has locked the document.
+create or replace function holdfast.switch_generation(p_document holdfast.document, p_generation bigint) returns void
+language plpgsql set search_path = holdfast, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    v_newest bigint := greatest(p_document.generation_id, p_generation);
+begin
+    update document set searchable_at = coalesce(searchable_at, clock()), generation_id = v_newest
+    where id = p_document.id and (searchable_at is null or generation_id is distinct from v_newest);
+    perform retire_generations(array(
+        select j.id from jobs_of(p_document.id) j
+        where j.id < v_newest and (j.id = p_generation or j.state in ('done', 'deadletter', 'cancelled'))
+    ));
 end $$;
 
 -- Locks a document and the other versions of its location, in one order for all who publish there.
@@ -67,7 +86,7 @@ declare
     v_older bigint;
 begin
     loop
-        select d.id, coalesce(d.version, d.id) as version into v_newest
+        select d.id, d.version into v_newest
         from document d
         where d.organisation = p_organisation and d.source_platform = p_platform and d.source_location = p_location
           and d.superseded_at is null and d.deleted_at is null
@@ -81,8 +100,8 @@ begin
         select d.id into v_older
         from document d
         where d.organisation = p_organisation and d.source_platform = p_platform and d.source_location = p_location
-          and d.superseded_at is null and d.deleted_at is null and coalesce(d.version, d.id) < v_newest.version
-        order by coalesce(d.version, d.id)
+          and d.superseded_at is null and d.deleted_at is null and d.version < v_newest.version
+        order by d.version
         limit 1;
         exit when not found;
         perform supersede(v_older, v_newest.id);

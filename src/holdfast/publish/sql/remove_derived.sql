@@ -5,11 +5,17 @@ language plpgsql security definer set search_path = holdfast, pg_temp as $$
 declare
     v_remove text;
     v_removed jsonb;
-    v_counts jsonb := '{}';
+    v_counts jsonb;
 begin
+    select coalesce(jsonb_object_agg(key, total), '{}') into v_counts
+    from (
+        select c.key, sum(c.value::numeric) as total
+        from jobs_of(p_document) j
+        cross join lateral jsonb_each(remove_part_of_generation(j.id, null)) c
+        group by c.key
+    ) t;
     foreach v_remove in array array[
-        'remove_from_graph', 'remove_embeddings', 'remove_chunks', 'remove_story', 'remove_reading', 'remove_configs',
-        'remove_answers', 'remove_awaited_answers'
+        'remove_story', 'remove_reading', 'remove_configs', 'remove_answers', 'remove_awaited_answers'
     ] loop
         if to_regprocedure(format('holdfast.%I(bigint)', v_remove)) is not null then
             execute format('select holdfast.%I($1)', v_remove) into v_removed using p_document;

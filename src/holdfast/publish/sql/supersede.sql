@@ -5,9 +5,12 @@ create or replace function holdfast.supersede(p_document bigint, p_by bigint) re
 language plpgsql set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
-    v_copy bigint := living_copy(p_document, p_by, '{}');
+    v_copy bigint;
     v_child bigint;
 begin
+    -- Locked before copies are looked for: whoever submits one holds the document until it shows.
+    perform from document where id = p_document for update;
+    v_copy := living_copy(p_document, p_by, '{}');
     if v_copy is not null then
         perform swap_places(p_document, v_copy);
         update document
@@ -71,7 +74,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
                         then d.metadata else '{}' end
                    || (o.metadata - o.found_out)
                    || (select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(d.metadata) where key = any (d.found_out)),
-        parent_id = o.parent_id, version = coalesce(o.version, o.id)
+        parent_id = o.parent_id, version = o.version
     from document o
     where (d.id, o.id) in ((p_document, p_copy), (p_copy, p_document))
 $$;

@@ -28,21 +28,21 @@ begin
         where p_mode <> 'words' and p_vector is not null
     ),
     best as (
-        select document_id, ordinal, w.rank as words_rank, w.score as words_score, w.matched,
+        select generation_id, ordinal, w.rank as words_rank, w.score as words_score, w.matched,
                v.rank as vector_rank, v.similarity,
                coalesce(c_words / (c_fused + w.rank), 0)
                + coalesce(1.0::double precision / (c_fused + v.rank), 0) as score
         from by_words w
-        full join by_vector v using (document_id, ordinal)
-        order by score desc, w.rank, v.rank, document_id desc, ordinal
+        full join by_vector v using (generation_id, ordinal)
+        order by score desc, w.rank, v.rank, generation_id desc, ordinal
         limit p_limit
     )
-    select b.document_id, b.ordinal, c.id, title_of(d.metadata, d.source_name), d.source_name, d.source_platform,
+    select d.id, b.ordinal, c.id, title_of(d.metadata, d.source_name), d.source_name, d.source_platform,
            d.source_location, d.metadata, c.place, c.text, c.context, c.configuration, b.score, b.words_rank, b.words_score, b.matched, b.vector_rank, b.similarity
     from best b
-    join chunk c using (document_id, ordinal)
-    join document d on d.id = b.document_id
-    order by b.score desc, b.words_rank, b.vector_rank, b.document_id desc, b.ordinal;
+    join chunk c using (generation_id, ordinal)
+    join document d on d.generation_id = b.generation_id
+    order by b.score desc, b.words_rank, b.vector_rank, b.generation_id desc, b.ordinal;
 end $$;
 
 -- The model whose vectors answer searches; no row where nothing was embedded yet or pgvector is absent.

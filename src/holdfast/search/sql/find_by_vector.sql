@@ -3,7 +3,7 @@
 -- embedded yet. A vector counts only if its passage still has the text that it was made from.
 create or replace function holdfast.find_by_vector(
     p_organisation text, p_vector real[], p_model text, p_question jsonb, p_filter jsonb, p_limit integer)
-returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
+returns table (generation_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable security definer set search_path = holdfast, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -56,7 +56,7 @@ begin
     return p_filter = '{}' or exists (
         select
         from document d
-        join embedding e on e.document_id = d.id and e.embedder_id = p_embedder
+        join embedding e on e.generation_id = d.generation_id and e.embedder_id = p_embedder
         where d.organisation = p_organisation and findable(d, p_filter)
         offset v_most limit 1);
 end $$;
@@ -75,24 +75,24 @@ $$;
 create or replace function holdfast.nearest_exactly(
     p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[],
     p_patterns text[], p_filter jsonb, p_limit integer)
-returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
+returns table (generation_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable set search_path = holdfast, pg_temp set jit = off as $$
 begin
     -- Unknown until there is pgvector: what names vectors is read when it runs. The document's organisation is named too: what
     -- share of all documents fits the planner cannot know behind row security, and would look at other organisations' first.
     return query execute $query$
-        select m.document_id, m.ordinal, row_number() over (order by m.distance, m.document_id desc, m.ordinal), 1 - m.distance
+        select m.generation_id, m.ordinal, row_number() over (order by m.distance, m.generation_id desc, m.ordinal), 1 - m.distance
         from (
             select n.*
             from (
-                select e.document_id, e.ordinal, distance(e.vector, to_vector($1)) as distance
+                select e.generation_id, e.ordinal, distance(e.vector, to_vector($1)) as distance
                 from embedding e
-                join document d on d.id = e.document_id
+                join document d on d.generation_id = e.generation_id
                 where e.organisation = $2 and d.organisation = $2 and e.embedder_id = $3 and findable(d, $4)
                 order by distance
                 offset 0   -- sorted before the passages are looked at
             ) n
-            where vector_counts(n.document_id, n.ordinal, $3, $5, $6, $7)
+            where vector_counts(n.generation_id, n.ordinal, $3, $5, $6, $7)
             limit $8
         ) m
         order by 3$query$
@@ -104,7 +104,7 @@ end $$;
 create or replace function holdfast.nearest_by_index(
     p_organisation text, p_model holdfast.embedder, p_vector real[], p_configurations regconfig[], p_demands tsquery[],
     p_patterns text[], p_filter jsonb, p_limit integer)
-returns table (document_id bigint, ordinal integer, rank bigint, similarity double precision)
+returns table (generation_id bigint, ordinal integer, rank bigint, similarity double precision)
 language plpgsql stable set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
@@ -118,15 +118,15 @@ begin
             set_config('hnsw.scan_mem_multiplier', '16', true);   -- else it gives up sooner, by what work_mem is
     return query execute format($query$
         with candidate as materialized (
-            select e.document_id, e.ordinal, e.vector
+            select e.generation_id, e.ordinal, e.vector
             from embedding e
-            join document d on d.id = e.document_id
+            join document d on d.generation_id = e.generation_id
             where e.embedder_id = %2$s and e.organisation = $2 and findable(d, $3)
-              and vector_counts(e.document_id, e.ordinal, e.embedder_id, $4, $5, $6)
+              and vector_counts(e.generation_id, e.ordinal, e.embedder_id, $4, $5, $6)
             order by half_distance(half(e.vector, %1$s), half(to_vector($1), %1$s))
             limit $7
         )
-        select c.document_id, c.ordinal, row_number() over (order by m.distance, c.document_id desc, c.ordinal), 1 - m.distance
+        select c.generation_id, c.ordinal, row_number() over (order by m.distance, c.generation_id desc, c.ordinal), 1 - m.distance
         from candidate c
         cross join lateral (select distance(c.vector, to_vector($1)) as distance) m
         where (select count(*) from candidate) = $7
@@ -137,7 +137,7 @@ end $$;
 
 -- Whether a vector speaks for its passage: that has the text it was made from, all that must occur and nothing that must not.
 create or replace function holdfast.vector_counts(
-    p_document bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[],
+    p_generation bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[],
     p_patterns text[])
 returns boolean
 language plpgsql stable set search_path = holdfast, pg_temp as $$
@@ -145,9 +145,9 @@ begin
     return exists (
         select
         from embedding e
-        join chunk c using (document_id, ordinal)
+        join chunk c using (generation_id, ordinal)
         cross join lateral (select p_demands[array_position(p_configurations, c.configuration)] as demand) d
-        where e.document_id = p_document and e.ordinal = p_ordinal and e.embedder_id = p_embedder
+        where e.generation_id = p_generation and e.ordinal = p_ordinal and e.embedder_id = p_embedder
           and e.text_hash = c.text_hash
           and (p_configurations is null or (
               (d.demand = '' or c.words @@ d.demand)

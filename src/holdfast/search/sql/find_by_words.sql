@@ -2,7 +2,7 @@
 -- more than a common one, a heading more than the text. The work is bounded: passages are gathered by the rarest words, the
 -- common ones only help to order them.
 create or replace function holdfast.find_by_words(p_organisation text, p_question jsonb, p_filter jsonb, p_limit integer)
-returns table (document_id bigint, ordinal integer, rank bigint, score double precision, matched text[])
+returns table (generation_id bigint, ordinal integer, rank bigint, score double precision, matched text[])
 language plpgsql stable security definer set search_path = holdfast, pg_temp
 set plan_cache_mode = force_custom_plan set jit = off as $$
 #variable_conflict use_column
@@ -36,12 +36,12 @@ begin
         ) g
     ),
     found as materialized (
-        select g.id, c.document_id, c.ordinal
+        select g.id, c.generation_id, c.ordinal
         from gathering g
         cross join lateral (
-            select c.document_id, c.ordinal, c.context, c.text
+            select c.generation_id, c.ordinal, c.context, c.text
             from chunk c
-            join document d on d.id = c.document_id
+            join document d on d.generation_id = c.generation_id
             where (c.words || array_to_tsvector(array['organisation ' || c.organisation])) @@ g.query
               and c.organisation = p_organisation and c.configuration = g.configuration and findable(d, p_filter)
             limit c_gathered
@@ -60,7 +60,7 @@ begin
         left join counted c on c.configuration = w.configuration and c.lexemes = array[w.lexeme]
     ),
     promising as (
-        select f.document_id, f.ordinal
+        select f.generation_id, f.ordinal
         from found f
         left join (
             select g.id, sum(w.weight) as weight
@@ -68,29 +68,29 @@ begin
             join weighed w on w.configuration = g.configuration and w.lexeme = any (g.lexemes)
             group by g.id
         ) g using (id)
-        group by f.document_id, f.ordinal
-        order by sum(g.weight) desc nulls last, f.document_id desc, f.ordinal
+        group by f.generation_id, f.ordinal
+        order by sum(g.weight) desc nulls last, f.generation_id desc, f.ordinal
         limit c_ranked
     ),
     candidate as materialized (
-        select c.document_id, c.ordinal, c.configuration, c.tokens,
+        select c.generation_id, c.ordinal, c.configuration, c.tokens,
                c.words || '' as words   -- a copy: read from storage once, not for every word
         from promising p
-        join chunk c using (document_id, ordinal)
+        join chunk c using (generation_id, ordinal)
     ),
     ranked as (
-        select c.document_id, c.ordinal, array_agg(w.word order by w.place) as matched,
+        select c.generation_id, c.ordinal, array_agg(w.word order by w.place) as matched,
                -- Long passages have more words of any kind.
                sum(w.weight * ts_rank('{0.1, 0.4, 0.8, 1.0}', c.words, w.query)) / (0.75 + 0.25 * min(c.tokens) / 400.0)
                    as score
         from candidate c
         join weighed w on w.configuration = c.configuration and c.words @@ w.query
-        group by c.document_id, c.ordinal
+        group by c.generation_id, c.ordinal
     )
-    select r.document_id, r.ordinal, row_number() over (order by r.score desc, r.document_id desc, r.ordinal), r.score,
+    select r.generation_id, r.ordinal, row_number() over (order by r.score desc, r.generation_id desc, r.ordinal), r.score,
            r.matched
     from ranked r
-    order by r.score desc, r.document_id desc, r.ordinal
+    order by r.score desc, r.generation_id desc, r.ordinal
     limit p_limit;
 end $$;
 

@@ -2,15 +2,17 @@
 create or replace function holdfast.knowledge_of(p_documents bigint[])
 returns table (chunks bigint, embeddings bigint, entities bigint, relations bigint)
 language plpgsql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+    v_generations bigint[] := array(select generation_of(d.id) from unnest(p_documents) as d(id));
 begin
-    select count(*) into chunks from chunk c where c.document_id = any (p_documents);
-    select count(distinct m.entity_id) into entities from entity_mention m where m.document_id = any (p_documents);
+    select count(*) into chunks from chunk c where c.generation_id = any (v_generations);
+    select count(distinct m.entity_id) into entities from entity_mention m where m.generation_id = any (v_generations);
     select count(distinct (r.subject_id, r.predicate, r.object_id)) into relations
-    from relation r where r.document_id = any (p_documents);
+    from relation r where r.generation_id = any (v_generations);
     embeddings := 0;
     -- The table exists only where vectors do.
     if to_regclass('holdfast.embedding') is not null then
-        execute 'select count(*) from embedding e where e.document_id = any ($1)' into embeddings using p_documents;
+        execute 'select count(*) from embedding e where e.generation_id = any ($1)' into embeddings using v_generations;
     end if;
     return next;
 end $$;

@@ -8,10 +8,10 @@ begin
         raise exception 'there is no document %', p_document using errcode = 'HF404';
     end if;
     return query
-        select c.document_id, c.ordinal, title_of(d.metadata, d.source_name), c.place, c.text, c.context
+        select d.id, c.ordinal, title_of(d.metadata, d.source_name), c.place, c.text, c.context
         from chunk c
-        join document d on d.id = c.document_id
-        where c.document_id = p_document and c.ordinal >= p_from
+        join document d on d.id = p_document
+        where c.generation_id = generation_of(p_document) and c.ordinal >= p_from
         order by c.ordinal
         limit p_limit;
 end $$;
