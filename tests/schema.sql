@@ -24,10 +24,22 @@ create table holdfast.artifact (
     hash text not null,
     size bigint not null,
     stored_at timestamp with time zone not null,
+    removing_until timestamp with time zone,
     constraint artifact_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text)),
     constraint artifact_size_check CHECK ((size >= 0)),
     constraint artifact_pkey PRIMARY KEY (organisation, hash)
 );
+
+-- read by holdfast_api, holdfast_readonly, holdfast_worker
+create table holdfast.artifact_lease (
+    organisation text not null,
+    hash text not null,
+    holder text not null,
+    leased_at timestamp with time zone not null,
+    constraint artifact_lease_organisation_hash_fkey FOREIGN KEY (organisation, hash) REFERENCES holdfast.artifact(organisation, hash),
+    constraint artifact_lease_pkey PRIMARY KEY (organisation, hash, holder)
+);
+CREATE INDEX artifact_lease_age ON holdfast.artifact_lease USING btree (leased_at);
 
 -- read by holdfast_api, holdfast_readonly, holdfast_worker
 create table holdfast.artifact_use (
@@ -950,6 +962,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function await_answers(p_items jsonb) returns TABLE(job_id bigint, token bigint, result text), with its owner's rights, callable by holdfast_worker
 -- function begin_graph(p_job bigint, p_token bigint, p_chunks integer) returns boolean, with its owner's rights, callable by holdfast_worker
 -- function begin_reading() returns bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function begin_removal(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, until timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function begin_takeover(p_source text, p_table text, p_columns jsonb, p_pipeline text, p_organisation text, p_share integer, p_chosen jsonb, p_actor text) returns holdfast.takeover, with its owner's rights
 -- function begin_undo(p_takeover bigint, p_actor text) returns void, with its owner's rights
 -- function begin_waiting(p_job holdfast.pipeline_job, p_provider text, p_reference text, p_within_seconds double precision, p_cost_usd numeric) returns text
@@ -996,6 +1009,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function drain_holds() returns void
 -- function effective_settings(p_run bigint) returns TABLE(source_path text, stanza text, key text, value text, line integer), callable by holdfast_api, holdfast_readonly
 -- function end_budget_holds(p_budget_id bigint, p_day date) returns void
+-- function end_dead_leases(p_limit integer) returns bigint, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function end_delivery(p_delivery bigint, p_token bigint, p_outcome text, p_status integer, p_answer text, p_retry_after_seconds double precision) returns text, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function end_failed(p_job holdfast.pipeline_job, p_outcome text, p_failure jsonb) returns text
 -- function ensure_vectors() returns boolean, with its owner's rights, callable by holdfast_api, holdfast_worker
@@ -1014,13 +1028,13 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function fingerprint(p_component text, p_category text, p_error_type text, p_message text) returns text, callable by holdfast_api, holdfast_readonly
 -- function finish_chunks(p_generation bigint, p_count integer) returns void, with its owner's rights, callable by holdfast_worker
 -- function finish_embedding(p_generation bigint, p_embedder smallint) returns void, with its owner's rights, callable by holdfast_worker
+-- function finish_removal(p_organisation text, p_hashes text[], p_until timestamp with time zone) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function finish_takeover(p_takeover bigint, p_actor text, p_counts jsonb) returns void, with its owner's rights
 -- function finish_undo(p_takeover bigint, p_actor text, p_counts jsonb) returns void, with its owner's rights
 -- function first_phase(p_pipeline text) returns holdfast.phase
 -- function flow_of(p_table text, p_key text) returns text, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_awaited_answers(p_now timestamp with time zone) returns void
 -- function forget_errors(p_document bigint) returns void
--- function forget_unused_artifacts(p_organisation text, p_hashes text[]) returns TABLE(hash text, size bigint, stored_at timestamp with time zone), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function forget_words(p_documents bigint[]) returns void
 -- function front(p_pipeline text) returns double precision
 -- function generation_of(p_document bigint) returns bigint, callable by holdfast_api, holdfast_readonly, holdfast_worker
@@ -1049,12 +1063,14 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
 -- function is_behind(p_job holdfast.pipeline_job, p_hold holdfast.hold) returns boolean
 -- function is_disused(p_model holdfast.embedder) returns boolean
+-- function is_free(p_artifact holdfast.artifact) returns boolean
 -- function is_held(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
 -- function is_own(p_organisation text) returns boolean
 -- function is_own(p_organisation text, p_confined_to text) returns boolean
 -- function is_served(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
 -- function is_spent(p_awaited holdfast.awaited_answer) returns boolean
 -- function is_trusted(p_role name) returns boolean
+-- function is_used(p_organisation text, p_hash text) returns boolean
 -- function is_wanted(p_event text) returns boolean
 -- function job_in_brief(p_job holdfast.pipeline_job, p_source_name text) returns jsonb
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
@@ -1073,6 +1089,8 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function late_items(p_items jsonb, p_settled bigint[]) returns jsonb
 -- function late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 -- function learn_cost(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
+-- function lease_artifacts(p_organisation text, p_items jsonb, p_holder text) returns text[], with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function lease_is_dead_before() returns timestamp with time zone
 -- function left_rows(p_takeover bigint, p_limit integer) returns TABLE(key text, reason text), with its owner's rights
 -- function let_go(p_takeover bigint, p_documents bigint[]) returns void, with its owner's rights
 -- function lexemes_of(p_configuration regconfig, p_text text) returns TABLE(word text, lexeme text)
@@ -1188,11 +1206,13 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function recall_answers(p_organisation text, p_keys text[]) returns TABLE(key text, answer jsonb), with its owner's rights, callable by holdfast_worker
 -- function receivers() returns TABLE(receiver_id bigint, organisation text, kind text, url text, events text[], created_at timestamp with time zone, created_by text, disabled_at timestamp with time zone, disabled_reason text, waiting bigint), with its owner's rights, callable by holdfast_api, holdfast_readonly
 -- function record_attempt(p_job holdfast.pipeline_job, p_outcome text, p_ended_at timestamp with time zone, p_output jsonb, p_error jsonb, p_cost_usd numeric) returns bigint
+-- function record_orphans(p_organisation text, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function redeliver(p_delivery bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function refuse_bad_answer(p_provider text, p_message_id text, p_reference text, p_outcome text, p_body jsonb) returns void
+-- function refuse_bad_artifacts(p_items jsonb) returns void
 -- function refuse_bad_asks(p_items jsonb) returns void
 -- function refuse_bad_costs(p_items jsonb) returns void
--- function refuse_bad_uses(p_items jsonb) returns void
+-- function refuse_bad_kinds(p_items jsonb) returns void
 -- function refuse_change() returns trigger
 -- function refuse_foreign_parent() returns trigger
 -- function refuse_illegal_move() returns trigger
@@ -1207,6 +1227,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function register_worker(p_worker text, p_host text, p_pid integer, p_lanes jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function relations_in(p_items jsonb) returns TABLE(ordinal integer, subject bigint, predicate text, object bigint, maker text, confidence real)
 -- function release(p_hold_id bigint, p_actor text, p_reason text) returns bigint, with its owner's rights, callable by holdfast_api
+-- function release_artifacts(p_organisation text, p_hashes text[], p_holder text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function remove_answers(p_document bigint) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function remove_awaited_answers(p_document bigint) returns jsonb, with its owner's rights
 -- function remove_chunks(p_generation bigint, p_before integer) returns jsonb, with its owner's rights
@@ -1302,8 +1323,8 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function unasked_are_many(p_provider text) returns boolean
 -- function uncount_story(p_document bigint) returns void
 -- function undo_rows(p_takeover bigint, p_limit integer, OUT removed bigint, OUT kept bigint) returns record, with its owner's rights
--- function unused_artifacts(p_before timestamp with time zone, p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), callable by holdfast_api, holdfast_worker
--- function use_artifacts(p_document bigint, p_items jsonb) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function unused_artifacts(p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function use_artifacts(p_document bigint, p_items jsonb, p_holder text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function used_scopes(p_jobs bigint[]) returns TABLE(provider text, organisation text, pipeline text, phase text, budget text)
 -- function vector_counts(p_generation bigint, p_ordinal integer, p_embedder smallint, p_configurations regconfig[], p_demands tsquery[], p_patterns text[]) returns boolean
 -- function vector_schema() returns text, callable by holdfast_api, holdfast_worker

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.access.keys import Keys
 from holdfast.artifacts.checks import artifact_findings, missing_artifacts
 from holdfast.artifacts.document_file import DocumentFile, file_of
+from holdfast.artifacts.ownership import ownership_findings
 from holdfast.artifacts.retention import remove_unused
 from holdfast.configs.questions import Configs
 from holdfast.db.connection import COMMAND_SECONDS, Database, connect
@@ -265,7 +266,8 @@ class App:
     async def examine(self, *, deep: bool = False) -> list[Finding]:
         """Prove the invariants; what comes back does not hold. `deep` reads every artifact of finished documents."""
         broken = await missing_artifacts(self.database, self.assembly.store, deep=deep)
-        return [*await examine(self.database), *artifact_findings(broken)]
+        owners = await ownership_findings(self.database, self.assembly.store)
+        return [*await examine(self.database), *artifact_findings(broken), *owners]
 
     async def database_doubts(self) -> list[str]:
         """What keeps searches from being answered by meaning, and who keeps the database from cleaning up."""

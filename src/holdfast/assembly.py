@@ -221,7 +221,9 @@ class Assembly:
         limits = ExtractLimits(file_bytes=self._most_bytes, characters=settings.most_text_mb * _MEGABYTE)
         return Rooms(
             store=self._storing(),
-            extract=Extract(store, self.children, Recordings(self.transcriber, answers), sniff_stream, limits=limits),
+            extract=Extract(
+                database, store, self.children, Recordings(self.transcriber, answers), sniff_stream, limits=limits
+            ),
             validate=Validate(store, Rules(languages=frozenset(settings.languages))),
             chunk=Chunk(
                 database,
@@ -258,7 +260,7 @@ class Assembly:
 
     def old_files(self, folder: Path) -> OldFiles:
         """The files of an installation that is taken over."""
-        return OldFiles(self.store, folder, most_bytes=self._most_bytes)
+        return OldFiles(self._database, self.store, folder, most_bytes=self._most_bytes)
 
     @cached_property
     def deliverer(self) -> Deliverer:

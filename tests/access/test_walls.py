@@ -100,7 +100,7 @@ async def test_another_organisations_document_is_neither_published_nor_removed(
     for sql in (
         "delete_document($1, 'acme')",
         "publish_document($1)",
-        "use_artifacts($1, '[]')",
+        "use_artifacts($1, '[]', 'acme')",
         "overview_document($1)",
     ):
         with pytest.raises(NotFound):

@@ -1,7 +1,6 @@
 """The API as callers meet it: served on a free port of loopback, over a database and folders of the test's own."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from holdfast.access.keys import Scope
 from holdfast.api.server import build
 from holdfast.app import App, open_app
 from holdfast.artifacts.artifact import Artifact
+from holdfast.artifacts.upload import Upload
 from holdfast.engine.queue import Queue
 from holdfast.settings import Settings
 from tests.engine.scenario import WORKER, Scenario
@@ -90,9 +90,10 @@ async def keep(
     served: Served, document_id: int, kind: str, content: bytes, *, organisation: str = "default"
 ) -> Artifact:
     """Have a document keep this content, as a phase would."""
-    artifact = served.app.assembly.store.put_bytes(organisation, content)
-    items = json.dumps([{"kind": kind, **artifact.to_json()}])
-    await served.app.database.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", document_id, items)
+    upload = Upload(served.app.database, served.app.assembly.store, organisation)
+    artifact = await upload.put_bytes(content)
+    async with served.app.database.transaction() as connection:
+        await upload.use(connection, document_id, {kind: artifact})
     return artifact
 
 

@@ -52,3 +52,8 @@ def store(request: pytest.FixtureRequest, folder: Path) -> ArtifactStore:
     if request.param == "bucket":
         return ArtifactStore(request.getfixturevalue("bucket"))
     return ArtifactStore(folder.as_uri())
+
+
+@pytest.fixture
+def folder_url(folder: Path) -> str:
+    return folder.as_uri()

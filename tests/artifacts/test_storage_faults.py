@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from holdfast.artifacts.address import key_of
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.errors import AuthenticationFailed, StorageUnavailable, TooLarge
@@ -88,11 +89,12 @@ class TestDamaged:
         assert folder_store.read("acme", artifact) == b"the whole content"
 
 
-def test_torn_object_in_a_bucket_is_mended_by_the_next_put(bucket: str) -> None:
+@pytest.mark.parametrize(("damaged", "what"), [(b"the who", "7 bytes of 17"), (b"X" * 17, "was changed")])
+def test_damaged_object_in_a_bucket_is_mended_by_the_next_put(bucket: str, damaged: bytes, what: str) -> None:
     store = ArtifactStore(bucket)
     artifact = store.put_bytes("acme", b"the whole content")
-    store._shelf.objects.write(next(kept.key for _, kept in store.list("acme")), b"the who")
-    with pytest.raises(StorageUnavailable, match="7 bytes of 17"):
+    store._shelf.objects.write(key_of("acme", artifact.hash), damaged)
+    with pytest.raises(StorageUnavailable, match=what):
         store.read("acme", artifact)
     store.put_bytes("acme", b"the whole content")
     assert store.read("acme", artifact) == b"the whole content"
@@ -136,10 +138,11 @@ def test_a_store_whose_folder_vanished_goes_on_when_it_can(folder: Path, tmp_pat
 def test_what_a_killed_put_left_is_removed_when_it_is_old(folder_store: ArtifactStore, folder: Path) -> None:
     folder_store.put_bytes("acme", b"content")
     (folder / ".spool" / "holdfast-killed").write_bytes(b"half")
-    folder_store.remove_leftovers(unless_put_since=datetime.now(UTC) - timedelta(hours=1))
+    folder_store.remove_leftovers()
     assert (folder / ".spool" / "holdfast-killed").exists()
-    folder_store.remove_leftovers(unless_put_since=datetime.now(UTC) + timedelta(hours=1))
-    assert not (folder / ".spool" / "holdfast-killed").exists()
+    os.utime(folder / ".spool" / "holdfast-killed", (time.time() - 25 * 3600,) * 2)
+    folder_store.remove_leftovers()
+    assert list((folder / ".spool").iterdir()) == []
 
 
 class Faulty(BaseHTTPRequestHandler):

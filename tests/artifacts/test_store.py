@@ -2,22 +2,17 @@
 
 import hashlib
 import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
 
 import pytest
 
-from holdfast.artifacts import removing
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.errors import InvalidInput, SourceGone, StorageUnavailable, TooLarge
 
 LARGE = 20 * 1024 * 1024 + 1
-FUTURE = datetime.now(UTC) + timedelta(days=1)
 
 STRANGE_NAMES = [
     "acme",
@@ -95,14 +90,14 @@ def test_a_stream_that_breaks_off_leaves_nothing_and_says_why(store: ArtifactSto
 
 def test_the_same_content_is_kept_once(store: ArtifactStore) -> None:
     assert store.put_bytes("acme", b"same") == store.put_bytes("acme", b"same")
-    assert [(name, kept.size) for name, kept in store.list("acme")] == [(artifact_of(b"same").hash, 4)]
+    assert list(store.list("acme")) == [artifact_of(b"same")]
 
 
 def test_the_same_content_put_by_many_at_once_is_kept_once(store: ArtifactStore) -> None:
     with ThreadPoolExecutor(8) as threads:
         put = list(threads.map(lambda _: store.put_bytes("acme", b"same"), range(40)))
     assert set(put) == {artifact_of(b"same")}
-    assert [name for name, _ in store.list("acme")] == [put[0].hash]
+    assert list(store.list("acme")) == put[:1]
     assert store.read("acme", put[0]) == b"same"
 
 
@@ -110,7 +105,7 @@ def test_organisations_never_meet_whatever_they_are_called(store: ArtifactStore)
     for name in STRANGE_NAMES:
         store.put_bytes(name, name.encode())
     for name in STRANGE_NAMES:
-        assert [found for found, _ in store.list(name)] == [artifact_of(name.encode()).hash]
+        assert list(store.list(name)) == [artifact_of(name.encode())]
 
 
 def test_another_organisations_artifact_is_missing(store: ArtifactStore) -> None:
@@ -147,63 +142,15 @@ def test_a_file_that_is_gone_says_so(store: ArtifactStore, tmp_path: Path) -> No
 
 def test_an_object_is_removed_once(store: ArtifactStore) -> None:
     artifact = store.put_bytes("acme", b"content")
-    assert store.remove("acme", artifact.hash, unless_put_since=FUTURE) == 7
-    assert store.remove("acme", artifact.hash, unless_put_since=FUTURE) is None
+    assert store.remove("acme", artifact.hash) == 7
+    assert store.remove("acme", artifact.hash) is None
     assert list(store.list("acme")) == []
 
 
-def test_an_object_put_since_is_not_removed(store: ArtifactStore) -> None:
-    artifact = store.put_bytes("acme", b"content")
-    assert store.remove("acme", artifact.hash, unless_put_since=datetime.now(UTC) - timedelta(hours=1)) is None
-    assert store.exists("acme", artifact)
-
-
-def test_what_was_put_stays_while_others_remove_what_was_put_before(folder_store: ArtifactStore) -> None:
-    """The removals' limit lies always before the put under way and mostly after the one before it."""
-    tolerance = timedelta(milliseconds=20)  # a file system's clock ticks more slowly than ours
-    limit = datetime.now(UTC) - tolerance
-    lost, removed, over = [], [], Event()
-
-    def remove() -> None:
-        while not over.is_set():
-            size = folder_store.remove("acme", artifact_of(b"contended").hash, unless_put_since=limit)
-            removed.append(size is not None)
-
-    with ThreadPoolExecutor(4) as threads:
-        for _ in range(4):
-            threads.submit(remove)
-        for _ in range(25):
-            limit = datetime.now(UTC) - tolerance
-            artifact = folder_store.put_bytes("acme", b"contended")
-            lost += [] if folder_store.exists("acme", artifact) else [artifact]
-            time.sleep(tolerance.total_seconds())
-        over.set()
-    assert any(removed)
-    assert lost == []
-
-
-def test_a_put_waits_for_a_removal_under_way_and_puts_again(store: ArtifactStore) -> None:
-    artifact = store.put_bytes("acme", b"content")
-    shelf = store._shelf
-    key = next(kept.key for _, kept in store.list("acme"))
-    with ThreadPoolExecutor(1) as threads:
-        with removing._marked(shelf, key):
-            put = threads.submit(store.put_bytes, "acme", b"content")
-            with pytest.raises(TimeoutError):
-                put.result(timeout=0.3)
-            shelf.remove(key)
-        assert put.result(timeout=30) == artifact
-    assert store.exists("acme", artifact)
-
-
-def test_a_mark_that_a_dead_process_left_holds_nobody_up_for_long(
-    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(removing, "WAITING_SECONDS", 0.0)
-    artifact = store.put_bytes("acme", b"content")
-    removing._marked(store._shelf, next(kept.key for _, kept in store.list("acme"))).__enter__()
-    assert store.put_bytes("acme", b"content") == artifact
-    assert list(store._shelf.objects.list(removing.MARKS)) == []
+def test_folders_are_those_of_organisations_with_objects(store: ArtifactStore) -> None:
+    assert list(store.folders()) == []
+    kept = {store.put_bytes(name, name.encode()) for name in ("acme", "other")}
+    assert {one for folder in store.folders() for one in store.list_folder(folder)} == kept
 
 
 @pytest.mark.parametrize(

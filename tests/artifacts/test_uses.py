@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.db.connection import Database, connect
-from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.errors import Conflict, InvalidInput, NotFound, StorageUnavailable
 from holdfast.settings import Settings
-from tests.engine.scenario import begin, plain, until_someone_waits_for_a_lock
+from tests.conftest import Clock
+from tests.engine.scenario import begin, plain
 
 ONE, OTHER = Artifact("1" * 64, 10), Artifact("2" * 64, 20)
 
@@ -24,8 +26,24 @@ def items(**kinds: Artifact) -> str:
     return json.dumps([{"kind": kind, **artifact.to_json()} for kind, artifact in kinds.items()])
 
 
+async def lease(database: Any, *artifacts: Artifact, holder: str = "tester", organisation: str = "acme") -> list[str]:
+    """Those that are being removed."""
+    given = json.dumps([artifact.to_json() for artifact in artifacts])
+    refused: list[str] = await database.fetchval(
+        "select holdfast.lease_artifacts($1, $2::text::jsonb, $3)", organisation, given, holder
+    )
+    return refused
+
+
+async def use_leased(database: Any, document: int, *, holder: str | None = "tester", **kinds: Artifact) -> None:
+    await database.execute("select holdfast.use_artifacts($1, $2::text::jsonb, $3)", document, items(**kinds), holder)
+
+
 async def use(database: Any, document: int, **kinds: Artifact) -> None:
-    await database.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", document, items(**kinds))
+    """As if they had been put."""
+    organisation = await database.fetchval("select organisation from holdfast.document where id = $1", document)
+    await lease(database, *kinds.values(), organisation=organisation or "acme")
+    await use_leased(database, document, **kinds)
 
 
 async def uses(database: Database) -> set[tuple[int, str, str]]:
@@ -37,10 +55,25 @@ async def recorded(database: Database) -> list[tuple[str, str, int]]:
     return [tuple(row) for row in rows]
 
 
-async def forget(database: Database, *artifacts: Artifact) -> list[str]:
+async def begin_removal(database: Any, *artifacts: Artifact) -> dict[str, datetime | None]:
+    """Until when each may be removed; None: it stays."""
     hashes = [artifact.hash for artifact in artifacts]
-    rows = await database.fetch("select hash from holdfast.forget_unused_artifacts('acme', $1)", hashes)
-    return [row["hash"] for row in rows]
+    rows = await database.fetch("select hash, until from holdfast.begin_removal('acme', $1)", hashes)
+    return {row["hash"]: row["until"] for row in rows}
+
+
+async def finish_removal(database: Any, artifact: Artifact, until: datetime | None) -> None:
+    await database.execute("select holdfast.finish_removal('acme', $1, $2)", [artifact.hash], until)
+
+
+async def forget(database: Database, *artifacts: Artifact) -> list[str]:
+    """Remove those that nobody uses or leases, as far as the database is concerned."""
+    begun = {
+        content_hash: until for content_hash, until in (await begin_removal(database, *artifacts)).items() if until
+    }
+    for content_hash, until in begun.items():
+        await finish_removal(database, Artifact(content_hash, 0), until)
+    return list(begun)
 
 
 async def test_a_use_is_recorded_for_the_documents_own_organisation(database: Database) -> None:
@@ -108,27 +141,43 @@ async def test_what_a_document_uses_is_not_forgotten(database: Database) -> None
 
 
 async def test_a_use_under_way_keeps_the_artifact(database: Database) -> None:
-    one, other = await documents(database, 2)
-    await use(database, one, text=ONE)
-    await database.execute("delete from holdfast.artifact_use")
+    (document,) = await documents(database)
+    await lease(database, ONE)
     async with database.transaction() as connection:
-        await use(connection, other, text=ONE)
-        forgetting = asyncio.ensure_future(forget(database, ONE))
-        await until_someone_waits_for_a_lock(database)
-    assert await forgetting == []
+        await use_leased(connection, document, text=ONE)
+        assert await begin_removal(database, ONE) == {ONE.hash: None}
+    assert await begin_removal(database, ONE) == {}
 
 
-async def test_a_use_that_comes_while_the_artifact_is_forgotten_records_it_anew(database: Database) -> None:
+async def test_only_what_is_leased_or_in_use_can_be_used(database: Database) -> None:
     one, other = await documents(database, 2)
-    await use(database, one, text=ONE)
-    await database.execute("delete from holdfast.artifact_use")
-    async with database.transaction() as connection:
-        await connection.execute("select holdfast.forget_unused_artifacts('acme', $1)", [ONE.hash])
-        using = asyncio.ensure_future(use(database, other, text=ONE))
-        await until_someone_waits_for_a_lock(database)
-    await using
-    assert await uses(database) == {(other, "text", ONE.hash)}
-    assert await recorded(database) == [("acme", ONE.hash, 10)]
+    for holder in ("somebody else", None):
+        await lease(database, ONE)
+        with pytest.raises(StorageUnavailable, match=f"artifact {ONE.hash} is not leased any more.*put it again"):
+            await use_leased(database, one, holder=holder, text=ONE)
+    assert await uses(database) == set()
+    await use_leased(database, one, text=ONE)
+    await use_leased(database, other, holder=None, text=ONE)
+    assert await uses(database) == {(one, "text", ONE.hash), (other, "text", ONE.hash)}
+
+
+async def test_a_use_ends_the_leases_of_its_holder_alone(database: Database) -> None:
+    (document,) = await documents(database)
+    await lease(database, ONE, OTHER)
+    await lease(database, ONE, holder="somebody else")
+    await use_leased(database, document, text=ONE)
+    rows = await database.fetch("select hash, holder from holdfast.artifact_lease")
+    assert {tuple(row) for row in rows} == {(OTHER.hash, "tester"), (ONE.hash, "somebody else")}
+
+
+async def test_a_use_after_a_removal_has_begun_is_refused_however_that_ends(database: Database, clock: Clock) -> None:
+    (document,) = await documents(database)
+    await lease(database, ONE)
+    await clock.advance(hours=25)
+    assert (await begin_removal(database, ONE))[ONE.hash] is not None
+    await clock.advance(hours=1)
+    with pytest.raises(StorageUnavailable, match="put it again"):
+        await use_leased(database, document, text=ONE)
 
 
 async def test_uses_and_forgetting_at_the_same_time_leave_no_use_without_its_artifact(dsn: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.upload import Upload
 from holdfast.db.connection import Database
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.isolation import Limits
@@ -66,7 +67,7 @@ class Desk:
     @property
     def extract(self) -> Extract:
         recordings = Recordings(self.transcriber, Answers(self.database))
-        return Extract(self.store, self.children, recordings, sniff_stream, limits=self.limits)
+        return Extract(self.database, self.store, self.children, recordings, sniff_stream, limits=self.limits)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -356,15 +357,14 @@ async def test_worker_holds_no_large_part_of_a_large_document(desk: Desk) -> Non
     assert peak < 20_000_000
 
 
-def test_names_of_members_are_made_harmless_and_distinct(tmp_path: Path) -> None:
+async def test_names_of_members_are_made_harmless_and_distinct(database: Database, tmp_path: Path) -> None:
     given = ["../../etc/passwd", "a\\b.txt", "a/b.txt", "tar.gz\u202e", "\n", ""]
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "1").write_bytes(b"data")
 
-    stored = store_members(
-        ArtifactStore(f"file://{tmp_path / 'store'}"),
+    stored = await store_members(
+        Upload(database, ArtifactStore(f"file://{tmp_path / 'store'}"), "acme"),
         sniff_stream,
-        organisation="acme",
         folder=tmp_path / "scratch",
         members=[{"path": str(tmp_path / "scratch" / "1"), "name": name} for name in given],
         most_bytes=100,

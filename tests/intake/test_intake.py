@@ -377,7 +377,7 @@ def _found(path: Path) -> Found:
 
 async def _fingerprint(database: Database, folder: Path) -> tuple[object, ...]:
     """Everything that a taking in could change: rows, the rows' versions, and the store's files."""
-    tables = ("document", "pipeline_job", "artifact", "artifact_use", "pipeline")
+    tables = ("document", "pipeline_job", "artifact", "artifact_use", "artifact_lease", "pipeline")
     rows = [
         [tuple(row) for row in await database.fetch(f"select xmin::text, ctid::text from holdfast.{table}")]
         for table in tables

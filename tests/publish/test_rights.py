@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.db.connection import Database
 from holdfast.errors import DatabaseUnusable
-from tests.artifacts.test_uses import ONE, items
+from tests.artifacts.test_uses import ONE, begin_removal, finish_removal, use
 from tests.engine.test_roles import acting_as
 from tests.publish.library import Library
 
@@ -14,21 +14,24 @@ async def test_worker_records_publishes_replaces_and_forgets(library: Library) -
     await library.take_in("apples", "b.txt")
     new = await library.take_in("pears", "a.txt")
     async with acting_as("holdfast_worker", library.database) as connection:
-        await connection.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", old, items(text=ONE))
+        await use(connection, old, text=ONE)
         await connection.execute("select holdfast.publish_document($1)", new)
-        await connection.fetch("select * from holdfast.unused_artifacts(holdfast.clock(), '', '', 10)")
-        await connection.fetch("select * from holdfast.forget_unused_artifacts('acme', $1)", [ONE.hash])
+        await connection.fetch("select * from holdfast.unused_artifacts('', '', 10)")
+        await connection.execute("select holdfast.record_orphans('acme', '[]')")
+        await connection.execute("select holdfast.end_dead_leases(10)")
+        await begin_removal(connection, ONE)
+        await finish_removal(connection, ONE, None)
     assert await library.answers() == [("apples", "b.txt"), ("pears", "a.txt")]
 
 
 async def test_api_deletes_purges_and_checks(library: Library) -> None:
     document = await library.add("apples", "a.txt")
     async with acting_as("holdfast_api", library.database) as connection:
-        await connection.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", document, items(text=ONE))
+        await use(connection, document, text=ONE)
         assert len(await connection.fetch("select * from holdfast.needed_artifacts(0, '', 10)")) == 1
         removed = await connection.fetchval("select holdfast.delete_document($1, 'ann')", document)
         await connection.execute("select holdfast.purge_superseded(holdfast.clock(), 10)")
-    assert [unused["hash"] for unused in removed["unused"]] == [ONE.hash]
+    assert removed["unused"] == [ONE.hash]
 
 
 @pytest.mark.parametrize("role", ["holdfast_worker", "holdfast_readonly"])

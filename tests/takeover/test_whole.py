@@ -25,6 +25,7 @@ KEPT = (
     "pipeline_phase",
     "artifact",
     "artifact_use",
+    "artifact_lease",
     "hold",
     "fair_share",
     "taken_row",

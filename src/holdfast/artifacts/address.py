@@ -72,9 +72,14 @@ def shelf_of(organisation: str) -> str:
     return f"{shown}-{digest}"
 
 
+def is_hash(name: str) -> bool:
+    """Whether it is the name of an artifact."""
+    return _HASH.fullmatch(name) is not None
+
+
 def key_of(organisation: str, content_hash: str) -> str:
     """The name of the object that holds this content of this organisation."""
-    if not _HASH.fullmatch(content_hash):
+    if not is_hash(content_hash):
         raise InvalidInput("an artifact is named by its SHA-256 in 64 lower-case hexadecimal digits")
     return f"{shelf_of(organisation)}/{content_hash[:2]}/{content_hash}"
 

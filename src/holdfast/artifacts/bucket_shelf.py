@@ -1,7 +1,6 @@
 """Artifacts in a bucket of S3 or of something that speaks like it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ import obstore
 from obstore.store import S3Store
 
 from holdfast.artifacts.address import Bucket
-from holdfast.artifacts.shelf import Kept, Objects
+from holdfast.artifacts.shelf import Objects
 from holdfast.artifacts.translation import our_errors
 from holdfast.errors import StorageUnavailable
 
@@ -27,12 +26,11 @@ BACKOFF: "BackoffConfig" = {
     "max_backoff": timedelta(seconds=2),
     "base": 2,
 }
-TOUCH = ".put"
 
 
 @dataclass(frozen=True, slots=True)
 class BucketShelf:
-    """Content that is there already is not sent again: an empty object beside it notes that it was put."""
+    """Content is sent although the same stands there: only reading all of it would tell that it is not damaged."""
 
     objects: Objects
 
@@ -42,12 +40,7 @@ class BucketShelf:
         return
 
     def place(self, spool: Path, key: str) -> None:
-        """Make the object whole, durable and put just now."""
-        size = spool.stat().st_size
-        found = self.objects.look(key)
-        if found is not None and found.size == size:
-            self.objects.write(key + TOUCH, b"")
-            return
+        """Make the object whole and durable."""
         with our_errors(self.objects.place):
             try:
                 obstore.put(self.objects.store, key, spool, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
@@ -57,32 +50,8 @@ class BucketShelf:
                     error_code="BUCKET_MISSING",
                 ) from error
 
-    def look(self, key: str) -> Kept | None:
-        """The object, or None when there is none."""
-        found = self.objects.look(key)
-        if found is None:
-            return None
-        touch = self.objects.look(key + TOUCH)
-        return found if touch is None else _put_again(found, touch)
-
-    def list(self, prefix: str) -> Iterator[Kept]:
-        """Every object below `prefix`. They come in the order of their names, so what belongs together is adjacent."""
-        last: Kept | None = None
-        for found in self.objects.list(prefix):
-            if last is not None and found.key == last.key + TOUCH:
-                yield _put_again(last, found)
-                last = None
-            else:
-                if last is not None:
-                    yield last
-                last = None if found.key.endswith(TOUCH) else found
-        if last is not None:
-            yield last
-
-    def remove(self, key: str) -> None:
-        """Remove the object, if it is there."""
-        self.objects.remove(key)
-        self.objects.remove(key + TOUCH)
+    def remove_dead_spools(self) -> None:
+        """Nothing: the system cleans its temporary folder."""
 
 
 def open_bucket(address: Bucket) -> BucketShelf:
@@ -108,7 +77,3 @@ def open_bucket(address: Bucket) -> BucketShelf:
             },
         )
     return BucketShelf(Objects(store, place))
-
-
-def _put_again(found: Kept, touch: Kept) -> Kept:
-    return replace(found, put_at=max(found.put_at, touch.put_at))

@@ -2,9 +2,10 @@
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from obstore.store import LocalStore
@@ -14,6 +15,8 @@ from holdfast.artifacts.shelf import WINDOW_BYTES, Kept, Objects
 from holdfast.artifacts.translation import our_errors
 
 SPOOL = ".spool"
+# By the clock of the file system alone. Should one be in use all the same, its put fails and is tried again.
+DEAD_SPOOL_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class FolderObjects(Objects):
                 return None
         if not stat.S_ISREG(found.st_mode):
             return None
-        return Kept(key, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+        return Kept(key, found.st_size)
 
     def windows(self, key: str, size: int) -> Iterator[bytes]:
         """The object's first `size` bytes, a few at a time; fewer if there are not so many."""
@@ -69,10 +72,9 @@ class FolderShelf:
         return folder
 
     def place(self, spool: Path, key: str) -> None:
-        """Make the object whole, durable and put just now."""
+        """Make the object whole and durable."""
         target = self.root / key
         with our_errors(self.objects.place):
-            os.utime(spool)
             is_new = not target.parent.exists()
             if is_new:
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -88,17 +90,14 @@ class FolderShelf:
                 _make_durable(target.parent.parent)
                 _make_durable(self.root)
 
-    def look(self, key: str) -> Kept | None:
-        """The object, or None when there is none."""
-        return self.objects.look(key)
-
-    def list(self, prefix: str) -> Iterator[Kept]:
-        """Every object below `prefix`."""
-        return self.objects.list(prefix)
-
-    def remove(self, key: str) -> None:
-        """Remove the object, if it is there."""
-        self.objects.remove(key)
+    def remove_dead_spools(self) -> None:
+        """Remove the spool files of processes that were killed: those much older than one that is made now."""
+        with our_errors(self.objects.place), tempfile.NamedTemporaryFile(dir=self.spool_folder) as new:
+            now = os.stat(new.name).st_mtime
+            for path in self.spool_folder.iterdir():
+                with suppress(FileNotFoundError):
+                    if now - path.stat().st_mtime > DEAD_SPOOL_SECONDS:
+                        path.unlink()
 
 
 def open_folder(address: Folder) -> FolderShelf:

@@ -1,9 +1,8 @@
 """What the two kinds of storage have in common, and how objects are read from either."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -18,11 +17,10 @@ LISTED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An object as the storage knows it. `put_at` is when someone last put it, by the storage's clock."""
+    """An object as the storage knows it."""
 
     key: str
     size: int
-    put_at: datetime
 
 
 class Shelf(Protocol):
@@ -37,16 +35,10 @@ class Shelf(Protocol):
         """Where content is gathered before it is placed; None: the system's temporary folder."""
 
     def place(self, spool: Path, key: str) -> None:
-        """Make the object whole, durable and put just now, whatever stood there. The spool file stays."""
+        """Make the object whole and durable, whatever stood there. The spool file stays."""
 
-    def look(self, key: str) -> Kept | None:
-        """The object, or None when there is none."""
-
-    def list(self, prefix: str) -> Iterator[Kept]:
-        """Every object below `prefix`."""
-
-    def remove(self, key: str) -> None:
-        """Remove the object, if it is there."""
+    def remove_dead_spools(self) -> None:
+        """Remove the spool files of processes that were killed, as far as they are kept in the storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,7 @@ class Objects:
                 found = obstore.head(self.store, key)
             except FileNotFoundError:
                 return None
-        return Kept(key, found["size"], found["last_modified"])
+        return Kept(key, found["size"])
 
     def windows(self, key: str, size: int) -> Iterator[bytes]:
         """The object's first `size` bytes, a few at a time: so a request that hangs is noticed soon."""
@@ -72,12 +64,17 @@ class Objects:
                 window = obstore.get_range(self.store, key, start=start, end=min(start + WINDOW_BYTES, size))
             yield bytes(window)
 
+    def folders(self) -> Sequence[str]:
+        """The folders that objects are in, at the top."""
+        with our_errors(self.place):
+            return sorted(obstore.list_with_delimiter(self.store)["common_prefixes"])
+
     def list(self, prefix: str) -> Iterator[Kept]:
         """Every object below `prefix`."""
         with our_errors(self.place):
             for group in obstore.list(self.store, prefix, chunk_size=LISTED_AT_ONCE):
                 for found in group:
-                    yield Kept(found["path"], found["size"], found["last_modified"])
+                    yield Kept(found["path"], found["size"])
 
     def write(self, key: str, data: bytes) -> None:
         """Write a small object."""

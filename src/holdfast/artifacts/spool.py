@@ -3,28 +3,29 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.translation import our_errors
 
 
 class Spool:
-    """Takes content piece by piece. Nothing of it stays when its block ends, however it ends."""
+    """Takes content piece by piece. Nothing of it stays when it is closed."""
 
-    def __init__(self, descriptor: int, path: Path, place: str) -> None:
-        self.path = path
-        self._descriptor = descriptor
-        self._place = place
+    def __init__(self, folder: Path | None, place: str) -> None:
+        """A new file in `folder`, or in the system's temporary one."""
+        with our_errors(place if folder else "the temporary folder"):
+            self._descriptor, name = tempfile.mkstemp(prefix="holdfast-", dir=folder)
+        self.path = Path(name)
+        self._place = place if folder else f"the temporary folder {self.path.parent}"
         self._digest = hashlib.sha256()
         self._size = 0
 
     @property
-    def size(self) -> int:
-        """How many bytes came so far."""
-        return self._size
+    def artifact(self) -> Artifact:
+        """What came so far. Whoever places it makes it durable."""
+        return Artifact(self._digest.hexdigest(), self._size)
 
     def add(self, chunk: bytes) -> None:
         """Append to it."""
@@ -35,19 +36,19 @@ class Spool:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
 
-    def finish(self) -> Artifact:
-        """Say what it is. Whoever places it makes it durable."""
-        return Artifact(self._digest.hexdigest(), self._size)
+    def finish(self) -> None:
+        """Give back what it takes to append; the file stays."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
+    def close(self) -> None:
+        """Remove it. Idempotent."""
+        self.finish()
+        self.path.unlink(missing_ok=True)
 
-@contextmanager
-def spooling(folder: Path | None, place: str) -> Iterator[Spool]:
-    """A spool file in `folder`, or in the system's temporary one."""
-    with our_errors(place if folder else "the temporary folder"):
-        descriptor, name = tempfile.mkstemp(prefix="holdfast-", dir=folder)
-    path = Path(name)
-    try:
-        yield Spool(descriptor, path, place if folder else f"the temporary folder {path.parent}")
-    finally:
-        os.close(descriptor)
-        path.unlink(missing_ok=True)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,24 +1,24 @@
 """The artifact store: content by its hash, per organisation, on the file system or S3."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import assert_never
 
-from holdfast.artifacts.address import Bucket, Folder, key_of, parse_address, shelf_of
+from holdfast.artifacts.address import Bucket, Folder, is_hash, key_of, parse_address, shelf_of
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.bucket_shelf import open_bucket
-from holdfast.artifacts.folder_shelf import SPOOL, open_folder
-from holdfast.artifacts.removing import MARKS, await_removal, remove_unless_put_since
-from holdfast.artifacts.shelf import Kept, Shelf
-from holdfast.artifacts.spool import Spool, spooling
+from holdfast.artifacts.folder_shelf import open_folder
+from holdfast.artifacts.shelf import Shelf
+from holdfast.artifacts.spool import Spool
 from holdfast.artifacts.translation import our_errors
 from holdfast.errors import SourceGone, StorageUnavailable, TooLarge
 
 READ_BYTES = 1024 * 1024
-PLACINGS = 3
+# What earlier versions left beside the objects: when they were put last, and who was removing them.
+OLD_TOUCH = ".put"
+OLD_MARKS = ".removing"
 
 
 class ArtifactStore:
@@ -26,6 +26,8 @@ class ArtifactStore:
 
     A put comes back only when the object is there, whole and durable; nobody ever sees a part of it. Content is
     never whole in memory, except for `read`. Every call blocks, so call it in a thread; calls may run side by side.
+
+    It knows nothing of who needs what: whoever wants an object to stay puts it through an `Upload`.
     """
 
     def __init__(self, url: str) -> None:
@@ -34,7 +36,7 @@ class ArtifactStore:
 
     def put_file(self, organisation: str, path: Path) -> Artifact:
         """Keep a file's content as it is now. The file stays where it is."""
-        return self._put(organisation, _read(path))
+        return self._put(organisation, read_file(path))
 
     def put_bytes(self, organisation: str, data: bytes) -> Artifact:
         """Keep these bytes."""
@@ -42,7 +44,32 @@ class ArtifactStore:
 
     def put_stream(self, organisation: str, chunks: Iterable[bytes], *, most_bytes: int) -> Artifact:
         """Keep what comes, or raise TooLarge as soon as it is more than `most_bytes`. Its own errors pass through."""
-        return self._put(organisation, _limited(chunks, most_bytes))
+        return self._put(organisation, limited(chunks, most_bytes))
+
+    def spool(self, organisation: str, chunks: Iterable[bytes]) -> Spool:
+        """Gather content beside the store, so that it is known what it is before it is placed. Close it afterwards."""
+        shelf_of(organisation)  # a name that cannot be is refused before anything is read
+        spool = Spool(self._shelf.spool_folder, self._shelf.objects.place)
+        try:
+            for chunk in chunks:
+                spool.add(chunk)
+        except BaseException:
+            spool.close()
+            raise
+        spool.finish()
+        return spool
+
+    def place(self, organisation: str, spool: Spool) -> None:
+        """Keep what was gathered, in the place of whatever stands there: that may be damaged."""
+        artifact = spool.artifact
+        key = key_of(organisation, artifact.hash)
+        self._shelf.place(spool.path, key)
+        found = self._shelf.objects.look(key)
+        if found is None or found.size != artifact.size:
+            raise StorageUnavailable(
+                f"{self._shelf.objects.place} took artifact {artifact.hash} and does not show it: check the storage",
+                error_code="ARTIFACT_NOT_KEPT",
+            )
 
     def stream(self, organisation: str, artifact: Artifact) -> Iterator[bytes]:
         """The content in pieces. After the last one, StorageUnavailable says if the whole is not what was put."""
@@ -84,45 +111,48 @@ class ArtifactStore:
         found = self._shelf.objects.look(key_of(organisation, content_hash))
         return None if found is None else found.size
 
-    def list(self, organisation: str) -> Iterator[tuple[str, Kept]]:
-        """Every object of an organisation with its hash, in no order."""
-        for found in self._shelf.list(shelf_of(organisation)):
-            yield found.key.rpartition("/")[2], found
+    def list(self, organisation: str) -> Iterator[Artifact]:
+        """Every object of an organisation as its name and size say, in no order."""
+        return self.list_folder(shelf_of(organisation))
 
-    def remove(self, organisation: str, content_hash: str, *, unless_put_since: datetime) -> int | None:
-        """Remove an object that nobody put after that moment. Its size, or None when nothing was removed.
+    def list_folder(self, folder: str) -> Iterator[Artifact]:
+        """The same for one of `folders`."""
+        for found in self._shelf.objects.list(folder):
+            name = found.key.rpartition("/")[2]
+            if is_hash(name):
+                yield Artifact(name, found.size)
 
-        A put that comes at the same time either keeps the object or puts it again.
-        """
-        return remove_unless_put_since(self._shelf, key_of(organisation, content_hash), unless_put_since)
+    def list_without_leftovers(self, organisation: str) -> Iterator[Artifact]:
+        """The same as `list`, removing on the way what earlier versions kept beside the objects."""
+        for found in self._shelf.objects.list(shelf_of(organisation)):
+            name = found.key.rpartition("/")[2]
+            if is_hash(name):
+                yield Artifact(name, found.size)
+            elif name.endswith(OLD_TOUCH):
+                self._shelf.objects.remove(found.key)
 
-    def remove_leftovers(self, *, unless_put_since: datetime) -> None:
-        """Remove what puts and removals left half-done because their process was killed."""
-        for folder in (SPOOL, MARKS):
-            for found in self._shelf.objects.list(folder):
-                if found.put_at <= unless_put_since:
-                    self._shelf.objects.remove(found.key)
+    def folders(self) -> Sequence[str]:
+        """The folders of all organisations that have objects. No organisation's name can be told from its folder's."""
+        return [name for name in self._shelf.objects.folders() if not name.startswith(".")]
+
+    def remove(self, organisation: str, content_hash: str) -> int | None:
+        """Remove an object. Its size, or None when there was none. Only for who keeps others from putting it."""
+        key = key_of(organisation, content_hash)
+        found = self._shelf.objects.look(key)
+        if found is not None:
+            self._shelf.objects.remove(key)
+        return None if found is None else found.size
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed puts left half-done, and the marks of earlier versions."""
+        self._shelf.remove_dead_spools()
+        for found in self._shelf.objects.list(OLD_MARKS):
+            self._shelf.objects.remove(found.key)
 
     def _put(self, organisation: str, chunks: Iterable[bytes]) -> Artifact:
-        shelf_of(organisation)  # a name that cannot be is refused before anything is read
-        with spooling(self._shelf.spool_folder, self._shelf.objects.place) as spool:
-            for chunk in chunks:
-                spool.add(chunk)
-            return self._place(organisation, spool)
-
-    def _place(self, organisation: str, spool: Spool) -> Artifact:
-        artifact = spool.finish()
-        key = key_of(organisation, artifact.hash)
-        for _ in range(PLACINGS):
-            self._shelf.place(spool.path, key)
-            await_removal(self._shelf, key)
-            found = self._shelf.objects.look(key)
-            if found is not None and found.size == artifact.size:
-                return artifact
-        raise StorageUnavailable(
-            f"{self._shelf.objects.place} took artifact {artifact.hash} and does not show it: check the storage",
-            error_code="ARTIFACT_NOT_KEPT",
-        )
+        with self.spool(organisation, chunks) as spool:
+            self.place(organisation, spool)
+            return spool.artifact
 
     def _missing(self, artifact: Artifact) -> StorageUnavailable:
         return StorageUnavailable(
@@ -150,7 +180,8 @@ def _open(url: str) -> Shelf:
             assert_never(address)
 
 
-def _read(path: Path) -> Iterator[bytes]:
+def read_file(path: Path) -> Iterator[bytes]:
+    """A file's content as it is now, in pieces."""
     try:
         with path.open("rb") as file:
             while chunk := file.read(READ_BYTES):
@@ -163,7 +194,8 @@ def _read(path: Path) -> Iterator[bytes]:
         ) from error
 
 
-def _limited(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+def limited(chunks: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """The same pieces; TooLarge as soon as they are more than `most_bytes`."""
     size = 0
     for chunk in chunks:
         size += len(chunk)

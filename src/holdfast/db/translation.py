@@ -9,11 +9,17 @@ from holdfast.errors import (
     HoldfastError,
     InvalidInput,
     NotFound,
+    StorageUnavailable,
 )
 from holdfast.json_codec import TooDeep
 
 # What our SQL functions raise on purpose; their text is written for people.
-RAISED_BY_US: dict[str, type[HoldfastError]] = {"HF400": InvalidInput, "HF404": NotFound, "HF409": Conflict}
+RAISED_BY_US: dict[str, type[HoldfastError]] = {
+    "HF400": InvalidInput,
+    "HF404": NotFound,
+    "HF409": Conflict,
+    "HF410": StorageUnavailable,
+}
 
 # Connection lost; rolled back for others; disk, memory or connections used up; its disk fails; a fault of its
 # own, such as a damaged page.

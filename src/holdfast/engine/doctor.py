@@ -39,7 +39,7 @@ _ALL = _OFFENDING + "select id from offending order by id"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An invariant that does not hold. `ids` are the first of `count` jobs, documents, budget days or triggers."""
+    """An invariant that does not hold. `ids` are the first of `count` jobs, documents and so on."""
 
     check: str
     invariant: str

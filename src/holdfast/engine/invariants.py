@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 _CHECKS = Path(__file__).parent / "checks"
 
-Subject: TypeAlias = Literal["job", "document", "budget_day", "trigger"]
+Subject: TypeAlias = Literal["job", "document", "budget_day", "trigger", "artifact"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,17 @@
 """What was inside a document, such as the files of an archive, becomes documents of its own."""
 
-import json
+import asyncio
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from holdfast.artifacts.artifact import Artifact
-from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.spool import Spool
+from holdfast.artifacts.upload import BATCH_BYTES, BATCH_COUNT, Upload
 from holdfast.db.connection import Connection
 from holdfast.engine.attempt import Attempt, Document, Json
 from holdfast.engine.queue import Submission, Submitted, submit
@@ -19,6 +20,7 @@ from holdfast.extract.scratch_files import chunks, open_inside
 from holdfast.standard import Carried
 
 Sniff: TypeAlias = Callable[[BinaryIO, str], str]
+_Spooled: TypeAlias = tuple[str, str, Spool]
 
 DEPTH = "depth"
 # What phases added to the document's metadata is not its members'.
@@ -51,28 +53,22 @@ def check_nesting(document: Document, count: int, *, most_members: int, most_dep
         )
 
 
-def store_members(
-    store: ArtifactStore,
-    sniff: Sniff,
-    *,
-    organisation: str,
-    folder: Path,
-    members: Sequence[Mapping[str, Any]],
-    most_bytes: int,
+async def store_members(
+    upload: Upload, sniff: Sniff, *, folder: Path, members: Sequence[Mapping[str, Any]], most_bytes: int
 ) -> list[StoredMember]:
-    """Put every member into the store, each under a name that no other has. Blocks; run it in a thread."""
-    stored = []
+    """Put every member into the store, each under a name that no other has. Many are leased in one round trip."""
+    stored: list[StoredMember] = []
     names = _distinct(_clean_name(str(member.get("name") or "")) for member in members)
-    for member, name in zip(members, names, strict=True):
-        with open_inside(folder, str(member["path"])) as file:
-            media_type = sniff(file, name)
-            file.seek(0)
-            original = store.put_stream(organisation, chunks(file), most_bytes=most_bytes)
-        stored.append(StoredMember(name, media_type, original))
+    spooling = _spool_members(upload, sniff, folder, zip(members, names, strict=True), most_bytes)
+    while batch := await asyncio.to_thread(_next_batch, spooling):
+        await upload.keep(*(spool for _, _, spool in batch))
+        stored += [StoredMember(name, media_type, spool.artifact) for name, media_type, spool in batch]
     return stored
 
 
-async def submit_members(connection: Connection, attempt: Attempt, members: Sequence[StoredMember]) -> None:
+async def submit_members(
+    connection: Connection, attempt: Attempt, upload: Upload, members: Sequence[StoredMember]
+) -> None:
     """Make them child documents with jobs of their own, in the caller's transaction. Idempotent per document.
 
     In the order of their hashes, as everyone locks content.
@@ -81,7 +77,7 @@ async def submit_members(connection: Connection, attempt: Attempt, members: Sequ
     for start in range(0, len(ordered), _BATCH):
         batch = ordered[start : start + _BATCH]
         taken = await submit(connection, attempt.pipeline, [_submission(attempt.document, member) for member in batch])
-        await _record_originals(connection, taken, batch)
+        await _record_originals(connection, upload, taken, batch)
         duplicates = [item.document_id for item in taken if item.result == "duplicate"]
         if duplicates:
             await connection.execute(
@@ -89,26 +85,33 @@ async def submit_members(connection: Connection, attempt: Attempt, members: Sequ
             )
 
 
-async def use_artifacts(connection: Connection, document_id: int, kinds: Mapping[str, Artifact]) -> None:
-    """Record that the document needs these, in the caller's transaction."""
-    await connection.execute(
-        "select holdfast.use_artifacts($1, $2::text::jsonb)", document_id, json.dumps(_items(kinds))
-    )
-
-
 async def _record_originals(
-    connection: Connection, taken: Sequence[Submitted], members: Sequence[StoredMember]
+    connection: Connection, upload: Upload, taken: Sequence[Submitted], members: Sequence[StoredMember]
 ) -> None:
-    created = [(item, member) for item, member in zip(taken, members, strict=True) if item.result == "created"]
-    await connection.execute(
-        "select holdfast.use_artifacts(id, items::jsonb) from unnest($1::bigint[], $2::text[]) as given (id, items)",
-        [item.document_id for item, _ in created],
-        [json.dumps(_items({"original": member.original})) for _, member in created],
-    )
+    pairs = zip(taken, members, strict=True)
+    created = [(item.document_id, {"original": member.original}) for item, member in pairs if item.result == "created"]
+    await upload.use_all(connection, created)
 
 
-def _items(kinds: Mapping[str, Artifact]) -> list[dict[str, Any]]:
-    return [{"kind": kind, **artifact.to_json()} for kind, artifact in kinds.items()]
+def _spool_members(
+    upload: Upload, sniff: Sniff, folder: Path, members: Iterable[tuple[Mapping[str, Any], str]], most_bytes: int
+) -> Iterator[_Spooled]:
+    for member, name in members:
+        with open_inside(folder, str(member["path"])) as file:
+            media_type = sniff(file, name)
+            file.seek(0)
+            yield name, media_type, upload.spool(chunks(file), most_bytes=most_bytes)
+
+
+def _next_batch(spooling: Iterator[_Spooled]) -> list[_Spooled]:
+    """As many as fit onto the disk once more, and into one round trip. Blocks."""
+    batch, room = [], BATCH_BYTES
+    for spooled in spooling:
+        batch.append(spooled)
+        room -= spooled[2].artifact.size
+        if room <= 0 or len(batch) == BATCH_COUNT:
+            break
+    return batch
 
 
 def _submission(parent: Document, member: StoredMember) -> Submission:

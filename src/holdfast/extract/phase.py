@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from holdfast.artifacts.artifact import Artifact
+from holdfast.artifacts.spool import Spool
 from holdfast.artifacts.store import ArtifactStore
-from holdfast.db.connection import Connection
+from holdfast.artifacts.upload import Upload
+from holdfast.db.connection import Connection, Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.isolated_children import Children
 from holdfast.engine.pipeline import Done
@@ -24,7 +26,6 @@ from holdfast.extract.members import (
     check_nesting,
     store_members,
     submit_members,
-    use_artifacts,
 )
 from holdfast.extract.reading import SPANS_FILE, TEXT_FILE, Reading
 from holdfast.extract.recordings import Recordings, write_transcript
@@ -69,6 +70,7 @@ class Extract:
 
     def __init__(
         self,
+        database: Database,
         store: ArtifactStore,
         children: Children,
         recordings: Recordings,
@@ -76,6 +78,7 @@ class Extract:
         *,
         limits: ExtractLimits | None = None,
     ) -> None:
+        self._database = database
         self._store = store
         self._children = children
         self._recordings = recordings
@@ -86,11 +89,12 @@ class Extract:
         """Store the text and the spans; save which they are and, in the same transaction, submit the members."""
         carried = Carried.from_json(attempt.input)
         self._check_size(carried)
-        if is_recording(carried.media_type):
-            extraction = await self._transcribed(attempt, carried)
-        else:
-            extraction = await self._read(attempt, carried)
-        return _done(attempt, carried, extraction)
+        async with Upload(self._database, self._store, attempt.document.organisation) as upload:
+            if is_recording(carried.media_type):
+                extraction = await self._transcribed(attempt, carried, upload)
+            else:
+                extraction = await self._read(attempt, carried, upload)
+        return _done(attempt, carried, upload, extraction)
 
     def _check_size(self, carried: Carried) -> None:
         most = self._limits.file_bytes
@@ -101,7 +105,7 @@ class Extract:
                 details={"bytes": carried.original.size, "limit_bytes": most, **OPERATOR_MENDS},
             )
 
-    async def _read(self, attempt: Attempt, carried: Carried) -> _Extraction:
+    async def _read(self, attempt: Attempt, carried: Carried, upload: Upload) -> _Extraction:
         find_reader(carried.media_type, carried.name)  # before anything is fetched for nothing
         organisation = attempt.document.organisation
         with ExitStack() as files:
@@ -112,10 +116,10 @@ class Extract:
                     extract, payload, on_progress=attempt.progress, wall_seconds=attempt.limit_seconds
                 )
                 summary = _checked(answer)
-                members = await self._keep_members(attempt, child.folder, summary["members"])
+                members = await self._keep_members(attempt, upload, child.folder, summary["members"])
                 read = [files.enter_context(child.take_out(name).open("rb")) for name in (TEXT_FILE, SPANS_FILE)]
             # The lease is over and the files have no name any more: others read while these are put on the disk.
-            return await asyncio.to_thread(self._keep, attempt, read, summary, members)
+            return await self._keep(upload, read, summary, members)
 
     def _payload(self, carried: Carried, path: Path) -> dict[str, Any]:
         return payload_of(
@@ -126,7 +130,7 @@ class Extract:
             most_scanned_pages=self._limits.scanned_pages,
         )
 
-    async def _transcribed(self, attempt: Attempt, carried: Carried) -> _Extraction:
+    async def _transcribed(self, attempt: Attempt, carried: Carried, upload: Upload) -> _Extraction:
         transcriber = self._recordings.check_supported(carried)
         with tempfile.TemporaryDirectory(prefix="holdfast-recording-") as name:
             folder = Path(name)
@@ -141,40 +145,33 @@ class Extract:
             finally:
                 reading.abandon()
             with (folder / TEXT_FILE).open("rb") as text, (folder / SPANS_FILE).open("rb") as spans:
-                return await asyncio.to_thread(self._keep, attempt, (text, spans), summary, (), heard.cost_usd)
+                return await self._keep(upload, (text, spans), summary, (), heard.cost_usd)
 
     async def _keep_members(
-        self, attempt: Attempt, folder: Path, members: Sequence[Mapping[str, Any]]
+        self, attempt: Attempt, upload: Upload, folder: Path, members: Sequence[Mapping[str, Any]]
     ) -> Sequence[StoredMember]:
         limits = self._limits
         check_nesting(attempt.document, len(members), most_members=limits.members, most_depth=limits.depth)
         if not members:
             return ()
-        return await asyncio.to_thread(
-            store_members,
-            self._store,
-            self._sniff,
-            organisation=attempt.document.organisation,
-            folder=folder,
-            members=members,
-            most_bytes=limits.file_bytes,
-        )
+        return await store_members(upload, self._sniff, folder=folder, members=members, most_bytes=limits.file_bytes)
 
-    def _keep(
+    async def _keep(
         self,
-        attempt: Attempt,
+        upload: Upload,
         read: Sequence[BinaryIO],
         summary: Mapping[str, Any],
         members: Sequence[StoredMember] = (),
         cost_usd: Decimal = Decimal(0),
     ) -> _Extraction:
-        """Put what was read, the text and the spans, into the store. Blocks."""
-        text, spans = (self._put(attempt.document.organisation, file) for file in read)
-        return _Extraction(summary, text, spans, members, cost_usd)
+        """Put what was read, the text and the spans, into the store."""
+        text, spans = await asyncio.to_thread(lambda: [self._spool(upload, file) for file in read])
+        await upload.keep(text, spans)
+        return _Extraction(summary, text.artifact, spans.artifact, members, cost_usd)
 
-    def _put(self, organisation: str, file: BinaryIO) -> Artifact:
+    def _spool(self, upload: Upload, file: BinaryIO) -> Spool:
         # A character is at most four bytes, and a span's row is about as long as the text it stands for.
-        return self._store.put_stream(organisation, chunks(file), most_bytes=4 * self._limits.characters)
+        return upload.spool(chunks(file), most_bytes=4 * self._limits.characters)
 
 
 def _checked(summary: object) -> Mapping[str, Any]:
@@ -209,13 +206,14 @@ def _is_member(value: object) -> bool:
     return False
 
 
-def _done(attempt: Attempt, carried: Carried, extraction: _Extraction) -> Done:
+def _done(attempt: Attempt, carried: Carried, upload: Upload, extraction: _Extraction) -> Done:
     summary = extraction.summary
     kinds = {"text": extraction.text, "spans": extraction.spans}
 
     async def save(connection: Connection) -> None:
-        await use_artifacts(connection, attempt.document.id, kinds)
-        await submit_members(connection, attempt, extraction.members)
+        await upload.use(connection, attempt.document.id, kinds)
+        await submit_members(connection, attempt, upload, extraction.members)
+        await upload.release_rest(connection)
 
     output = carried.adding(
         *(Warning(**warning) for warning in summary["warnings"]),

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.upload import Upload
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.patience import insist
@@ -47,11 +48,12 @@ class ExtractGraph:
             except PhaseError as error:
                 error.cost_usd += account.spent_usd
                 raise
-            artifact = await asyncio.to_thread(self._store.put_file, attempt.document.organisation, path)
+            async with Upload(self._database, self._store, attempt.document.organisation) as upload:
+                artifact = await upload.put_file(path)
         found = carried.adding(*account.warnings(), graph=artifact)
         return Done(
             found.to_json(),
-            save=_use(attempt, artifact),
+            save=_use(attempt, upload, artifact),
             cost_usd=account.spent_usd,
             metadata=found.kept_in(attempt.document.metadata),
         )
@@ -102,10 +104,8 @@ def _append(file: BinaryIO, findings: Findings) -> None:
     file.writelines(dump(one.to_json()) + b"\n" for one in findings.contributions)
 
 
-def _use(attempt: Attempt, artifact: Artifact) -> Save:
-    items = dump([{"kind": "graph", **artifact.to_json()}]).decode()
-
+def _use(attempt: Attempt, upload: Upload, artifact: Artifact) -> Save:
     async def save(connection: Connection) -> None:
-        await connection.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", attempt.document.id, items)
+        await upload.use(connection, attempt.document.id, {"graph": artifact})
 
     return save

@@ -1,4 +1,4 @@
-"""Brings what a source found into the artifact store, a piece at a time."""
+"""Gathers what a source found on its way into the artifact store, a piece at a time."""
 
 import hashlib
 import os
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from holdfast.artifacts.artifact import Artifact
-from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.spool import Spool
+from holdfast.artifacts.upload import Upload
 from holdfast.errors import TooLarge
 from holdfast.intake.found import Found
 from holdfast.intake.media_type import sniff_stream
@@ -27,17 +27,16 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """What is in the store now, and what kind of document it is."""
+class Content:
+    """What is ready to be stored, and what kind of document it is; `is_known`: it stands there already, and failed."""
 
-    artifact: Artifact
+    spool: Spool
     media_type: str
+    is_known: bool
 
 
-def store_content(
-    store: ArtifactStore, organisation: str, found: Found, *, standing: Standing | None, most_bytes: int
-) -> Stored | None:
-    """Store the bytes, hashed on the way and never whole in memory; None if they are what stands there already.
+def spool_content(upload: Upload, found: Found, *, standing: Standing | None, most_bytes: int) -> Content | None:
+    """Gather the bytes, hashed on the way and never whole in memory; None if they are what stands there already.
 
     Raises Unreadable for the source's trouble, TooLarge beyond `most_bytes`, and what the store raises for its own.
     """
@@ -45,10 +44,9 @@ def store_content(
         if standing is not None and _is_unchanged(file, standing):
             return None
         file.seek(0)
-        artifact = store.put_stream(organisation, _chunks(file), most_bytes=most_bytes)
-        if standing is not None and standing.holds(artifact.hash):
-            return None
-        return Stored(artifact, sniff_stream(file, found.name))
+        spool = upload.spool(_chunks(file), most_bytes=most_bytes)
+        is_known = standing is not None and standing.holds(spool.artifact.hash)
+        return Content(spool, sniff_stream(file, found.name), is_known)
 
 
 def refuse_size(name: str, size: int, *, most_bytes: int) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.artifacts.artifact import Artifact
+from holdfast.artifacts.upload import Upload
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.patience import Patience
 from holdfast.engine.queue import Submission, Submitted, submit
-from holdfast.engine.strict_json import dump
 from holdfast.errors import DatabaseUnavailable, InvalidInput
 from holdfast.intake.found import Found
 
@@ -36,8 +36,9 @@ class Delivery:
     the transaction whose end was not heard of.
     """
 
-    def __init__(self, database: Database, pipeline: str, ready: Sequence[Ready]) -> None:
+    def __init__(self, database: Database, upload: Upload, pipeline: str, ready: Sequence[Ready]) -> None:
         self._database = database
+        self._upload = upload
         self._pipeline = pipeline
         self._ready = ready
         self._sent: _Sent | None = None
@@ -53,10 +54,18 @@ class Delivery:
             self._sent = None
         async with self._database.transaction() as connection:
             submitted = await submit(connection, self._pipeline, [item.submission for item in self._ready])
-            await _use_artifacts(connection, self._ready, submitted)
+            await self._use_artifacts(connection, submitted)
             await _publish_duplicates(connection, submitted)
             self._sent = _Sent(await connection.fetchval("select pg_current_xact_id()::text"), submitted)
         return submitted
+
+    async def _use_artifacts(self, connection: Connection, submitted: Sequence[Submitted]) -> None:
+        uses = [
+            (answer.document_id, {"original": item.artifact})
+            for item, answer in zip(self._ready, submitted, strict=True)
+            if item.artifact is not None and answer.result == "created"
+        ]
+        await self._upload.use_all(connection, uses)
 
     async def _has_arrived(self, transaction: str) -> bool:
         try:
@@ -67,22 +76,6 @@ class Delivery:
         if status == "in progress":
             raise DatabaseUnavailable("the database has not yet noticed that a connection is gone")
         return bool(status == "committed")
-
-
-async def _use_artifacts(connection: Connection, ready: Sequence[Ready], submitted: Sequence[Submitted]) -> None:
-    uses = [
-        {"document_id": answer.document_id, "items": [{"kind": "original", **item.artifact.to_json()}]}
-        # One order for all who take in the same files at the same time.
-        for item, answer in sorted(
-            zip(ready, submitted, strict=True), key=lambda pair: pair[0].submission.content_hash or ""
-        )
-        if item.artifact is not None and answer.result == "created"
-    ]
-    await connection.execute(
-        "select holdfast.use_artifacts(i.document_id, i.items)"
-        " from jsonb_to_recordset($1::text::jsonb) as i(document_id bigint, items jsonb)",
-        dump(uses).decode(),
-    )
 
 
 async def _publish_duplicates(connection: Connection, submitted: Sequence[Submitted]) -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.artifacts.translation import STORAGE_FULL
+from holdfast.artifacts.upload import Upload
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Json
 from holdfast.engine.organisation import checked_organisation
@@ -16,7 +18,7 @@ from holdfast.engine.patience import Patience, ask_once
 from holdfast.engine.queue import Submission, Submitted
 from holdfast.engine.strict_json import dump
 from holdfast.errors import StorageUnavailable, TooLarge
-from holdfast.intake.contents import Stored, Unreadable, store_content
+from holdfast.intake.contents import Content, Unreadable, spool_content
 from holdfast.intake.delivery import Delivery, Ready
 from holdfast.intake.found import Found
 from holdfast.intake.standing import Location, Standing, current_documents
@@ -25,6 +27,8 @@ from holdfast.standard import Carried
 _BATCH_DOCUMENTS = 100
 _BATCH_BYTES = 64 << 20
 _READERS = 4
+
+Value = TypeVar("Value")
 
 
 class Result(StrEnum):
@@ -100,10 +104,12 @@ class Intake:
             lambda: current_documents(self._database, batch, organisation=order.organisation, pipeline=self._pipeline)
         )
         order = replace(order, reading=await self._begin_reading(batch, order))
-        turns = asyncio.Semaphore(_READERS)
-        prepared = await asyncio.gather(*(self._prepare(found, standing, order, turns) for found in batch))
-        ready = [item for item in prepared if isinstance(item, Ready)]
-        submitted = iter(await Delivery(self._database, self._pipeline, ready).made(order.patience))
+        async with Upload(self._database, self._store, order.organisation, patience=order.patience) as upload:
+            prepared = await self._store_batch(upload, batch, standing, order)
+            ready = [item for item in prepared if isinstance(item, Ready)]
+            answers = await Delivery(self._database, upload, self._pipeline, ready).made(order.patience)
+            await upload.release(but=_used(ready, answers))
+        submitted = iter(answers)
         merged = await self._merge_metadata([item for item in prepared if isinstance(item, Taken)], order)
         return [
             _taken(item, next(submitted))
@@ -134,34 +140,56 @@ class Intake:
         )
         return {row["id"] for row in rows}
 
-    async def _prepare(
-        self, found: Found, standings: Mapping[Location, Standing], order: "_Order", turns: asyncio.Semaphore
-    ) -> Ready | Taken:
-        standing = standings.get((found.platform, found.location or ""))
+    async def _store_batch(
+        self, upload: Upload, batch: Sequence[Found], standings: Mapping[Location, Standing], order: "_Order"
+    ) -> list[Ready | Taken]:
+        """Gather the bytes of all, lease them in one round trip, and place them."""
+        turns = asyncio.Semaphore(_READERS)
+        spooled = await asyncio.gather(*(self._spool(upload, found, standings, turns) for found in batch))
+        await upload.lease([content.spool.artifact for content in spooled if isinstance(content, Content)])
+        placing = (
+            self._place(upload, found, content, standings, order, turns)
+            for found, content in zip(batch, spooled, strict=True)
+        )
+        return await asyncio.gather(*placing)
+
+    async def _spool(
+        self, upload: Upload, found: Found, standings: Mapping[Location, Standing], turns: asyncio.Semaphore
+    ) -> Content | Taken | None:
+        """The content if there is any to store, or what became of it otherwise; None for a link."""
+        standing = standings.get(_location(found))
         if found.content is None:
-            if standing is not None and standing.is_awaited:
-                return _known(found, Result.EXISTING, standing)
-            return Ready(found, order.submission(found, {"url": found.location}), None)
-        try:
-            async with turns:
-                stored = await asyncio.to_thread(self._store_content, found, standing, order)
-        except TooLarge as error:
-            return Taken(found=found, result=Result.TOO_LARGE, reason=str(error))
-        except Unreadable as error:
-            return Taken(found=found, result=Result.UNREADABLE, reason=str(error))
-        except StorageUnavailable as error:
-            if error.error_code != STORAGE_FULL:
-                raise
-            return Taken(found=found, result=Result.WITHOUT_ROOM, reason=f"{error}, then take it in again")
-        if stored is None:
+            return _known(found, Result.EXISTING, standing) if standing is not None and standing.is_awaited else None
+        content = await _told(
+            found, turns, lambda: spool_content(upload, found, standing=standing, most_bytes=self._most_bytes)
+        )
+        if content is None:
             assert standing is not None
             return _known(found, Result.UNCHANGED, standing)
-        carried = Carried(original=stored.artifact, media_type=stored.media_type, name=found.name)
-        submission = order.submission(found, carried.to_json(), content_hash=stored.artifact.hash)
-        return Ready(found, submission, stored.artifact)
+        return content
 
-    def _store_content(self, found: Found, standing: Standing | None, order: "_Order") -> Stored | None:
-        return store_content(self._store, order.organisation, found, standing=standing, most_bytes=self._most_bytes)
+    async def _place(
+        self,
+        upload: Upload,
+        found: Found,
+        content: Content | Taken | None,
+        standings: Mapping[Location, Standing],
+        order: "_Order",
+        turns: asyncio.Semaphore,
+    ) -> Ready | Taken:
+        if isinstance(content, Taken):
+            return content
+        if content is None:
+            return Ready(found, order.submission(found, {"url": found.location}), None)
+        failed = await _told(found, turns, lambda: upload.place(content.spool))
+        if failed is not None:
+            return failed
+        if content.is_known:
+            return _known(found, Result.UNCHANGED, standings[_location(found)])
+        artifact = content.spool.artifact
+        carried = Carried(original=artifact, media_type=content.media_type, name=found.name)
+        submission = order.submission(found, carried.to_json(), content_hash=artifact.hash)
+        return Ready(found, submission, artifact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +220,31 @@ class _Order:
         )
 
 
+async def _told(found: Found, turns: asyncio.Semaphore, call: Callable[[], Value]) -> Value | Taken:
+    """What the call, which blocks, gives; or why this document is passed over."""
+    try:
+        async with turns:
+            return await asyncio.to_thread(call)
+    except TooLarge as error:
+        return Taken(found=found, result=Result.TOO_LARGE, reason=str(error))
+    except Unreadable as error:
+        return Taken(found=found, result=Result.UNREADABLE, reason=str(error))
+    except StorageUnavailable as error:
+        if error.error_code != STORAGE_FULL:
+            raise
+        return Taken(found=found, result=Result.WITHOUT_ROOM, reason=f"{error}, then take it in again")
+
+
+def _used(ready: Sequence[Ready], answers: Sequence[Submitted]) -> set[str]:
+    """The hashes of what documents need now."""
+    pairs = zip(ready, answers, strict=True)
+    return {item.artifact.hash for item, answer in pairs if item.artifact is not None and answer.result == "created"}
+
+
+def _location(found: Found) -> Location:
+    return found.platform, found.location or ""
+
+
 def _batches(found: Iterable[Found]) -> Iterator[list[Found]]:
     """Groups of limited size and number; one location comes at most once in each, so that its turns are seen."""
     batch: list[Found] = []
@@ -199,12 +252,12 @@ def _batches(found: Iterable[Found]) -> Iterator[list[Found]]:
     room = _BATCH_BYTES
     for item in found:
         size = _size(item)
-        repeated = item.location is not None and (item.platform, item.location) in locations
+        repeated = item.location is not None and _location(item) in locations
         if batch and (repeated or size > room or len(batch) == _BATCH_DOCUMENTS):
             yield batch
             batch, locations, room = [], set(), _BATCH_BYTES
         batch.append(item)
-        locations.add((item.platform, item.location or ""))
+        locations.add(_location(item))
         room -= size
     if batch:
         yield batch

@@ -6,8 +6,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.upload import Upload
+from holdfast.db.connection import Database
 from holdfast.errors import NotFound, TooLarge
-from holdfast.intake.contents import Unreadable, store_content
+from holdfast.intake.contents import Unreadable, spool_content
 from holdfast.intake.sources.files import found_file
 from holdfast.standard import Carried
 
@@ -15,10 +17,11 @@ from holdfast.standard import Carried
 class OldFiles:
     """The files below a folder. What a row of an old table names is somebody's word: nothing else is ever read."""
 
-    def __init__(self, store: ArtifactStore, folder: Path, *, most_bytes: int) -> None:
+    def __init__(self, database: Database, store: ArtifactStore, folder: Path, *, most_bytes: int) -> None:
         """NotFound when there is no such folder."""
         if not folder.is_dir():
             raise NotFound(f"there is no folder {folder}: name the one that holds the old files with --files")
+        self._database = database
         self._store = store
         self._folder = folder.resolve()
         self._most_bytes = most_bytes
@@ -34,19 +37,23 @@ class OldFiles:
             return None
         return found if inside else None
 
-    async def store(self, organisation: str, location: str) -> tuple[str, dict[str, Any]] | None:
-        """Bring a file into the store: its location and what the first phase gets; None where it cannot be read."""
+    async def store(self, organisation: str, location: str) -> tuple[str, dict[str, Any], str] | None:
+        """Bring a file into the store: its location, what the first phase gets, and who leases it until its row is
+        taken over; None where it cannot be read.
+        """
         path = self.find(location)
         if path is None:
             return None
         found = found_file(path)
-        try:
-            stored = await asyncio.to_thread(
-                store_content, self._store, organisation, found, standing=None, most_bytes=self._most_bytes
-            )
-        except (Unreadable, TooLarge):
-            return None
-        assert stored is not None
+        async with Upload(self._database, self._store, organisation) as upload:
+            try:
+                content = await asyncio.to_thread(
+                    spool_content, upload, found, standing=None, most_bytes=self._most_bytes
+                )
+            except (Unreadable, TooLarge):
+                return None
+            assert content is not None
+            await upload.keep(content.spool)
         assert found.location is not None
-        carried = Carried(original=stored.artifact, media_type=stored.media_type, name=found.name)
-        return found.location, carried.to_json()
+        carried = Carried(original=content.spool.artifact, media_type=content.media_type, name=found.name)
+        return found.location, carried.to_json(), upload.holder

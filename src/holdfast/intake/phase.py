@@ -6,10 +6,10 @@ from pathlib import Path
 
 from holdfast.artifacts.artifact import Artifact
 from holdfast.artifacts.store import ArtifactStore
+from holdfast.artifacts.upload import Upload
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import DUPLICATE, Done, Save
-from holdfast.engine.strict_json import dump
 from holdfast.errors import CorruptInput, StorageUnavailable
 from holdfast.intake.answers import charset_of
 from holdfast.intake.fetching import Fetcher
@@ -51,31 +51,36 @@ class Store:
         with tempfile.TemporaryDirectory(prefix="holdfast-fetch-") as folder:
             path = Path(folder) / "content"
             fetched = await self._fetcher.fetch(url, path, most_bytes=self._most_bytes)
-            artifact = await asyncio.to_thread(self._store.put_file, document.organisation, path)
-            media_type = await asyncio.to_thread(sniff_file, path, fetched.name)
+            async with Upload(self._database, self._store, document.organisation) as upload:
+                artifact = await upload.put_file(path)
+                media_type = await asyncio.to_thread(sniff_file, path, fetched.name)
+                original_id = await self._database.fetchval(
+                    "select holdfast.original_of($1, $2, $3)", document.id, artifact.hash, attempt.pipeline
+                )
         carried = Carried(
             original=artifact, media_type=media_type, name=fetched.name, charset=charset_of(fetched.content_type)
         )
-        original_id = await self._database.fetchval(
-            "select holdfast.original_of($1, $2, $3)", document.id, artifact.hash, attempt.pipeline
-        )
+        if original_id is None:
+            save = _record(attempt, carried, upload)
+        else:
+            save = _record_duplicate(attempt, carried, original_id)
+            await upload.release()
         return Done(
             output=carried.to_json(),
-            save=_record(attempt, carried) if original_id is None else _record_duplicate(attempt, carried, original_id),
+            save=save,
             metadata={"fetched": {"url": fetched.url, "content_type": fetched.content_type}},
             ends_as=None if original_id is None else DUPLICATE,
         )
 
 
-def _record(attempt: Attempt, carried: Carried) -> Save:
+def _record(attempt: Attempt, carried: Carried, upload: Upload) -> Save:
     async def save(connection: Connection) -> None:
         document_id, artifact = attempt.document.id, carried.original
         recorded = await connection.fetchval(
             "select holdfast.store_fetched($1, $2, $3, $4)", document_id, carried.name, artifact.hash, attempt.pipeline
         )
         _refuse_race(recorded, artifact)
-        items = dump([{"kind": "original", **artifact.to_json()}]).decode()
-        await connection.execute("select holdfast.use_artifacts($1, $2::text::jsonb)", document_id, items)
+        await upload.use(connection, document_id, {"original": artifact})
 
     return save
 

@@ -1,22 +1,20 @@
 """Removes documents with everything that was made of them, and says how much that was."""
 
-import asyncio
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
+from holdfast.artifacts.removal import remove_artifacts
 from holdfast.artifacts.store import ArtifactStore
 from holdfast.db.connection import Database
 
-# Whoever puts an object records its use within this time: an older object waits for nobody.
-UNDER_WAY = timedelta(hours=1)
 PURGED_AT_ONCE = 100
 CHUNKS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What was removed. `artifacts_waiting` are objects that work under way may need: retention removes them later."""
+    """What was removed. `artifacts_waiting` are objects that somebody is putting again: retention decides later."""
 
     documents: int = 0
     chunks: int = 0
@@ -41,10 +39,8 @@ async def delete_document(database: Database, store: ArtifactStore, document_id:
     One transaction; the objects follow it. Should the process die in between, retention removes them.
     """
     removed: dict[str, Any] = await database.fetchval("select holdfast.delete_document($1, $2)", document_id, actor)
-    artifacts, size = await asyncio.to_thread(_remove_objects, store, removed)
-    return Receipt(
-        **_known(removed), artifacts=artifacts, bytes=size, artifacts_waiting=len(removed["unused"]) - artifacts
-    )
+    objects = await remove_artifacts(database, store, removed["organisation"], removed["unused"])
+    return Receipt(**_known(removed), artifacts=objects.count, bytes=objects.bytes, artifacts_waiting=objects.waiting)
 
 
 async def purge_superseded(database: Database, *, older_than: timedelta) -> Receipt:
@@ -66,19 +62,6 @@ async def remove_retired_generations(database: Database) -> int:
         if not removed["generations"]:
             return chunks
         chunks += int(removed["chunks"])
-
-
-def _remove_objects(store: ArtifactStore, removed: dict[str, Any]) -> tuple[int, int]:
-    """Remove what nobody can be about to use: how many objects, how many bytes."""
-    at = datetime.fromisoformat(removed["at"])
-    sizes = []
-    for unused in removed["unused"]:
-        # Put no later than it was recorded means: not put by anyone since. Others at work may have put it before.
-        recorded_at = datetime.fromisoformat(unused["stored_at"])
-        limit = at - UNDER_WAY if removed["others_work"] else max(recorded_at, at - UNDER_WAY)
-        size = store.remove(removed["organisation"], unused["hash"], unless_put_since=limit)
-        sizes += [] if size is None else [size]
-    return len(sizes), sum(sizes)
 
 
 def _known(counts: dict[str, Any]) -> dict[str, int]:

@@ -32,8 +32,10 @@ class Files(Protocol):
         """The file of this name; None where there is none."""
         ...
 
-    async def store(self, organisation: str, location: str) -> tuple[str, dict[str, Any]] | None:
-        """Bring a file into the store: its location and what the first phase gets; None where it cannot be read."""
+    async def store(self, organisation: str, location: str) -> tuple[str, dict[str, Any], str] | None:
+        """Bring a file into the store: its location, what the first phase gets, and who leases it until its row is
+        taken over; None where it cannot be read.
+        """
         ...
 
 
@@ -50,8 +52,9 @@ async def original_of(row: OldRow, becomes: Becomes, files: Files | None, *, org
     if location and files is not None and known.input is None:
         stored = await files.store(organisation, location)
         if stored is not None:
-            place, carried = stored
-            return Original(platform=FILE_PLATFORM, location=place, input=carried, artifact=carried["original"])
+            place, carried, holder = stored
+            artifact = {**carried["original"], "holder": holder}
+            return Original(platform=FILE_PLATFORM, location=place, input=carried, artifact=artifact)
     return known
 
 

@@ -12,7 +12,7 @@ declare
 begin
     for v_table in
         select to_regclass('holdfast.' || name) from unnest(array[
-            'document', 'pipeline_job', 'pipeline_phase', 'artifact', 'artifact_use', 'chunk', 'embedding', 'entity', 'entity_mention',
+            'document', 'pipeline_job', 'pipeline_phase', 'artifact', 'artifact_use', 'artifact_lease', 'chunk', 'embedding', 'entity', 'entity_mention',
             'relation', 'hold', 'trial', 'story', 'story_entity', 'story_entity_total', 'reading', 'config_file', 'config_stanza',
             'config_setting', 'config_parse_error', 'reindexed_cost']) as name
         where to_regclass('holdfast.' || name) is not null
@@ -54,5 +54,7 @@ grant execute on function
     holdfast.submit(text, jsonb), holdfast.cancel(bigint[], text, text), holdfast.retry(bigint[], text, text, text),
     holdfast.reset(bigint[], text, text), holdfast.try_first(jsonb, integer, text, text), holdfast.current_documents(text, text, text, text[]),
     holdfast.merge_metadata(text, jsonb), holdfast.begin_reading(),
-    holdfast.use_artifacts(bigint, jsonb), holdfast.publish_document(bigint, bigint), holdfast.delete_document(bigint, text)
+    holdfast.lease_artifacts(text, jsonb, text), holdfast.release_artifacts(text, text[], text),
+    holdfast.use_artifacts(bigint, jsonb, text), holdfast.begin_removal(text, text[]), holdfast.finish_removal(text, text[], timestamptz),
+    holdfast.publish_document(bigint, bigint), holdfast.delete_document(bigint, text)
 to holdfast_tenant;

@@ -2,8 +2,7 @@
 -- cancelled, everything derived and the error log's rows go, the documents' rows stay as empty tombstones. Attempts stay,
 -- without words: they hold money. Audited.
 -- What came out of it and stands elsewhere too, as part of another document, goes on answering there.
--- Answers counts; "unused", the artifacts that nobody needs any more; "others_work", whether another job of that
--- organisation may be about to need one of them.
+-- Answers counts; "unused", the hashes of the artifacts that it let go: begin_removal says which of them nobody needs any more.
 create or replace function holdfast.delete_document(p_document bigint, p_actor text) returns jsonb
 language plpgsql security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
@@ -31,9 +30,7 @@ begin
     v_counts := erase(p_document, v_doomed, v_organisation);
     select * into v_job from jobs_of(p_document) j order by j.id desc limit 1;
     perform audit(p_actor, 'delete', v_job, format('document %s', p_document), v_counts - 'unused');
-    return v_counts || jsonb_build_object('at', clock(), 'organisation', v_organisation, 'others_work', exists (
-        select from pipeline_job where state = 'working' and organisation = v_organisation
-    ));
+    return v_counts || jsonb_build_object('organisation', v_organisation);
 end $$;
 
 -- Locks whatever deleting a document may change: jobs first, then documents, as everyone does. What came to be while the
@@ -158,7 +155,7 @@ declare
     v_one bigint;
     v_counts jsonb := '{}';
     v_errors bigint;
-    v_used jsonb;
+    v_unused jsonb;
 begin
     -- Whoever deletes the same document at the same time waits here, and then finds it gone.
     update document set deleted_at = clock() where id = p_document and deleted_at is null;
@@ -170,10 +167,9 @@ begin
         perform forget_errors(v_one);
     end loop;
     with gone as (
-        delete from artifact_use where document_id = any (p_doomed) returning hash, used_at
+        delete from artifact_use where document_id = any (p_doomed) returning hash
     )
-    select coalesce(jsonb_object_agg(hash, last_used_at), '{}') into v_used
-    from (select hash, max(used_at) as last_used_at from gone group by hash) g;
+    select coalesce(jsonb_agg(distinct hash), '[]') into v_unused from gone;
     delete from error_log where document_id = any (p_doomed);
     get diagnostics v_errors = row_count;
     -- That something happened may still be told, in which words not.
@@ -184,12 +180,7 @@ begin
     where id = any (p_doomed);
     perform forget_words(p_doomed);
     return v_counts || jsonb_build_object(
-        'documents', cardinality(p_doomed), 'errors', v_errors,
-        'unused', coalesce((
-            select jsonb_agg(jsonb_build_object(
-                'hash', f.hash, 'size', f.size, 'stored_at', greatest(f.stored_at, (v_used ->> f.hash)::timestamptz)))
-            from forget_unused_artifacts(p_organisation, array(select jsonb_object_keys(v_used))) f
-        ), '[]')
+        'documents', cardinality(p_doomed), 'errors', v_errors, 'unused', v_unused
     );
 end $$;
 

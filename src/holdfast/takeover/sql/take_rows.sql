@@ -2,7 +2,7 @@
 -- cursor is not where the caller believes it is: then somebody else is taking over.
 -- Items: key, row (its text), status, state, retry_count, reason, flow (null: the row is left where it is), document
 -- (organisation, source_name, source_platform, source_location, content_hash, metadata, created_at, repeats), job (phase, status,
--- state, input, last_error, retries, finished_at), artifact (hash, size). A row known before is brought up to date, unless Holdfast
+-- state, input, last_error, retries, finished_at), artifact (hash, size, holder). A row known before is brought up to date, unless Holdfast
 -- carries it already.
 create or replace function holdfast.take_rows(p_takeover bigint, p_after text, p_cursor text, p_items jsonb) returns void
 language plpgsql security definer set search_path = holdfast, pg_temp
@@ -34,7 +34,7 @@ begin
     left join taken_row r on r.takeover_id = p_takeover and r.key = i.key and r.let_go_at is null;
     perform take_documents(p_items, v_documents, v_jobs, v_known);
     perform take_jobs(v_takeover, p_items, v_documents, v_jobs, v_known);
-    perform use_artifacts(t.document_id, jsonb_build_array(t.artifact || '{"kind": "original"}'))
+    perform use_artifacts(t.document_id, jsonb_build_array(t.artifact || '{"kind": "original"}'), t.artifact ->> 'holder')
     from (select * from taken_items(p_items, v_documents, v_jobs, v_known) where artifact is not null order by artifact ->> 'hash') t;
     insert into taken_row (takeover_id, key, flow, document_id, job_id, original_status, original_state, retry_count, reason, row_before,
                            read_at)
