@@ -74,6 +74,11 @@ class Database:
         return self._routes.work.behind_pooler
 
     @property
+    def shared_connections(self) -> int:
+        """How many connections there are for what is neither urgent nor vital."""
+        return self._pool.shared
+
+    @property
     def listens(self) -> bool:
         """Whether notifications arrive, on a connection besides those of the pool."""
         return self._routes.listens

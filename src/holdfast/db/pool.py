@@ -43,6 +43,8 @@ class ConnectionPool:
 
     def __init__(self, slots: "list[Slot]", *, reserved: int = 0) -> None:
         self._free = list(slots)
+        # How many there are for usual borrowers.
+        self.shared = len(slots) - reserved
         self._lines: dict[Rank, deque[asyncio.Future[Slot]]] = {"vital": deque(), "urgent": deque(), "usual": deque()}
         self._spared: dict[Rank, int] = {"vital": 0, "urgent": max(reserved - 1, 0), "usual": reserved}
         self._pauses = Pauses()

@@ -23,6 +23,7 @@ from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify
 from holdfast.engine.journal import Journal
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.engine.queue import Handle, Queue, ending_call
+from holdfast.engine.saves import SaveEscaped, SaveOvertaken, SavePlaces, SaveTurn
 from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable
 
 Pair: TypeAlias = tuple[Attempt, Ending]
@@ -30,6 +31,8 @@ Pair: TypeAlias = tuple[Attempt, Ending]
 GROUP_LIMIT = 500
 # How often a save may fail in a way that blames nobody, while the database answers others, until it is to blame.
 SAVE_TRIES = 3
+# So many saves that take long may wait for their turn, and what is claimed meanwhile does not depend on them.
+LONG_SAVES_LIMIT = 100
 # A value that cannot be stored, a constraint that is violated, one beyond the server's limits; of a save also what is
 # wrong with its statements.
 OWN_CLASSES = ("22", "23", "54")
@@ -62,11 +65,17 @@ class Settler:
         self._alone: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Event()
         self._writing = 0
+        self._places = SavePlaces(database.shared_connections)
 
     @property
     def backlog(self) -> int:
         """How many endings are not written yet."""
         return len(self._group) + len(self._alone) + self._writing
+
+    @property
+    def congestion(self) -> int:
+        """How many endings others wait for. Saves that take long wait for each other only."""
+        return self.backlog - min(self._places.long_ones, LONG_SAVES_LIMIT)
 
     def add(self, attempt: Attempt, ending: Ending, *, at_once: bool = False) -> None:
         """Take an ending to be written: with others, or by itself right now."""
@@ -173,27 +182,32 @@ class Settler:
     async def _write_saving(self, attempt: Attempt, done: Done) -> None:
         """Settle and save in one transaction, away from all others: whatever its save does is its own affair."""
         pauses, tries, counted_at = Pauses(), 0, time.monotonic()
-        while True:
-            try:
-                results = await self._settle_and_save(attempt, done)
-                break
-            except Exception as error:
-                if self._answered_at() > counted_at:
-                    tries, counted_at = tries + 1, time.monotonic()
-                if _is_own(error, OWN_CLASSES_OF_SAVES) or tries >= SAVE_TRIES:
-                    await self._offer_instead(attempt, done, error)
-                    return
-                events.ending_delayed(1, error)
-                await asyncio.sleep(pauses.next())
+        async with self._places.turn() as turn:
+            while True:
+                try:
+                    async with self._places.attempt(turn):
+                        results = await self._settle_and_save(attempt, done, turn)
+                    break
+                except SaveOvertaken:
+                    continue
+                except Exception as error:
+                    if answered := self._answered_at() > counted_at:
+                        tries, counted_at = tries + 1, time.monotonic()
+                    is_own = _is_own(error, OWN_CLASSES_OF_SAVES) and (answered or turn.verdict is None)
+                    if is_own or tries >= SAVE_TRIES:
+                        await self._offer_instead(attempt, done, error)
+                        return
+                    events.ending_delayed(1, error)
+                    await asyncio.sleep(pauses.next())
         self._finish([(attempt, done)], results)
 
-    async def _settle_and_save(self, attempt: Attempt, done: Done) -> dict[Handle, str]:
+    async def _settle_and_save(self, attempt: Attempt, done: Done, turn: SaveTurn) -> dict[Handle, str]:
         assert done.save is not None
         # Patiently: a save that found no connection has not failed.
         async with self._database.patient.transaction() as connection:
             results = await self._queue.settle([(attempt, done)], connection)
             if "settled" in results.values():
-                await done.save(connection)
+                await turn.run(done.save, connection)
                 if attempt.reserved:
                     await self._queue.settle_saved(attempt, done, connection)
             return results
@@ -220,7 +234,7 @@ def _is_smallest(ending: Ending) -> bool:
 
 def _instead(ending: Ending, error: Exception) -> Failure:
     """What is written of an ending that cannot be: why, and what it cost as far as that can be said."""
-    failure = classify(error)
+    failure = classify(error.error if isinstance(error, SaveEscaped) else error)
     if isinstance(ending, Failure):
         # Its own words cannot be stored, so none are repeated.
         return Failure(
