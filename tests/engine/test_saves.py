@@ -1,14 +1,17 @@
 """A save that hangs, escapes or ends what is not its own harms its own job only, and is named by its failure."""
 
 import asyncio
+import contextlib
 from decimal import Decimal
+from typing import Any
 
+import asyncpg
 import pytest
 
 from holdfast.db.connection import Connection, Database, connect
 from holdfast.engine import saves
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.pipeline import Done
+from holdfast.engine.pipeline import Done, Save
 from holdfast.engine.policy import STRICT
 from holdfast.settings import Settings
 from tests.engine.working import jobs_of, pipeline_of, running, take_in, until, work_off
@@ -102,6 +105,72 @@ async def test_what_is_no_exception_is_a_failed_attempt_and_no_end_of_the_worker
     assert {job["state"] for job in others} == {"done"}
     assert (escaped["state"], escaped["last_error"]["error_type"]) == ("failed", type(error).__name__)
     assert escaped["total_cost_usd"] == (COST if place == "save" else 0)
+
+
+@pytest.mark.parametrize("ends", [("rollback",), ("rollback", "begin"), ("begin; rollback; begin",)], ids=str)
+@pytest.mark.parametrize("raises", [False, True])
+async def test_save_that_rolls_back_is_one_failure_that_names_it(
+    database: Database, ends: tuple[str, ...], raises: bool
+) -> None:
+    await database.execute("create table public.saved (n integer)")
+
+    async def end(connection: Connection) -> None:
+        for statement in ends:
+            await connection.execute(statement)
+        await insert(connection)
+        if raises:
+            raise ValueError("and then this")
+
+    job = await _save_once(database, end)
+    assert (job["state"], job["total_cost_usd"]) == ("failed", COST)
+    assert raises or "its save ended the transaction" in job["last_error"]["error"]
+    assert await database.fetchval("select sum(charged::integer) from holdfast.error_log") == 1
+    assert await _money(database) == (0, COST)
+
+
+@pytest.mark.parametrize("ends", ["commit", "commit; begin"])
+async def test_save_that_commits_keeps_what_it_committed_and_its_cost_is_counted_once(
+    database: Database, ends: str
+) -> None:
+    async def end(connection: Connection) -> None:
+        await connection.execute(ends)
+        raise ValueError("and then this")
+
+    job = await _save_once(database, end)
+    assert (job["state"], job["total_cost_usd"]) == ("done", COST)
+    assert await _money(database) == (0, COST)
+
+
+async def test_save_that_goes_on_after_an_error_is_one_failure_that_says_why(database: Database) -> None:
+    async def ignore(connection: Connection) -> None:
+        with contextlib.suppress(asyncpg.PostgresError):
+            await connection.execute("insert into public.nowhere values (1)")
+
+    job = await _save_once(database, ignore)
+    assert (job["state"], job["total_cost_usd"]) == ("failed", COST)
+    assert "its save caught an error of the database" in job["last_error"]["error"]
+    assert await _money(database) == (0, COST)
+
+
+async def _save_once(database: Database, save: Save) -> Any:
+    """The job of which this is the save, when it is over. A second call would end it as cancelled."""
+    calls = 0
+
+    async def handle(attempt: Attempt) -> Done:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            await database.execute("select holdfast.cancel(array[$1::bigint], 'test')", attempt.job_id)
+        return Done(save=save, cost_usd=COST)
+
+    pipeline = pipeline_of(handle, policy=STRICT, budget="calls", estimate_usd=COST * 2, daily_limit_usd=Decimal(1))
+    (job,) = await work_off(database, pipeline)
+    assert calls == 1
+    return job
+
+
+async def _money(database: Database) -> tuple[Any, ...]:
+    return tuple(await database.fetchrow("select reserved_usd, spent_usd from holdfast.budget_day") or ())
 
 
 async def no_save(_: Connection) -> None:

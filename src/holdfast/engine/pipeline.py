@@ -30,9 +30,10 @@ class Done:
     """A phase succeeded.
 
     `output` becomes the next phase's input: a small value or the location of a stored one. `save` writes in the very
-    transaction that settles the attempt, or not at all. It has 30 s, and is then broken off: the attempt has failed. One
-    that takes longer than 2 s may be broken off and called again, so that short ones need not wait. `metadata` is merged into the document's. `ends_as` names a
-    status with which the job is done at once, whatever phases would follow: the document turned out a duplicate.
+    transaction that settles the attempt, or not at all, and leaves its end to us. It has 30 s, and is then broken off:
+    the attempt has failed. One that takes longer than 2 s may be broken off and called again, so that short ones need
+    not wait. `metadata` is merged into the document's. `ends_as` names a status with which the job is done at once,
+    whatever phases would follow: the document turned out a duplicate.
     """
 
     output: Json = None

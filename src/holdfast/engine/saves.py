@@ -28,6 +28,26 @@ class SaveEscaped(Exception):
         self.error = error
 
 
+class SaveEndedTransaction(PhaseError):
+    """It ended the transaction that was to settle its attempt too."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "its save ended the transaction that records the attempt: leave out commit and rollback; what must be "
+            "undone by itself goes into a nested connection.transaction()"
+        )
+
+
+class SaveIgnoredError(PhaseError):
+    """It caught an error of the database and went on, in a transaction that can only be rolled back."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "its save caught an error of the database and went on, but after one nothing of its transaction can be "
+            "stored: let the error through, or put what may fail into a nested connection.transaction()"
+        )
+
+
 class SavePlaces:
     """Who may keep a connection for long. One of the connections always stays with saves that are short."""
 
@@ -64,7 +84,7 @@ class SavePlaces:
 
 
 class SaveTurn:
-    """One save, however often it is tried. `verdict` says why its last try was broken off, whatever else came of that."""
+    """One save, however often it is tried. `verdict` says why its last try was broken off."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self._places = places
@@ -97,7 +117,11 @@ class SaveTurn:
             await _break_off(task, connection)
         if self.verdict is not None:
             raise self.verdict
-        if error := task.result():
+        error = task.result()
+        # PostgreSQL says at the end of every statement whether a transaction is open.
+        if not connection.is_closed() and not connection.is_in_transaction():
+            raise SaveEndedTransaction from error
+        if error is not None:
             raise error if isinstance(error, Exception) else SaveEscaped(error)
 
 

@@ -15,15 +15,23 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from holdfast.db.connection import Database
+from holdfast.db.connection import Connection, Database
 from holdfast.db.pauses import Pauses
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify
 from holdfast.engine.journal import Journal
+from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.engine.queue import Handle, Queue, ending_call
-from holdfast.engine.saves import SaveEscaped, SaveOvertaken, SavePlaces, SaveTurn
+from holdfast.engine.saves import (
+    SaveEndedTransaction,
+    SaveEscaped,
+    SaveIgnoredError,
+    SaveOvertaken,
+    SavePlaces,
+    SaveTurn,
+)
 from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable
 
 Pair: TypeAlias = tuple[Attempt, Ending]
@@ -195,22 +203,34 @@ class Settler:
                         tries, counted_at = tries + 1, time.monotonic()
                     is_own = _is_own(error, OWN_CLASSES_OF_SAVES) and (answered or turn.verdict is None)
                     if is_own or tries >= SAVE_TRIES:
-                        await self._offer_instead(attempt, done, error)
+                        await self._offer_instead_of_saving(attempt, done, error)
                         return
                     events.ending_delayed(1, error)
                     await asyncio.sleep(pauses.next())
         self._finish([(attempt, done)], results)
 
+    async def _offer_instead_of_saving(self, attempt: Attempt, done: Done, error: Exception) -> None:
+        if attempt.reserved:
+            # After a commit of its own the attempt is settled, and only its money is not.
+            await insist(lambda: self._queue.settle_saved(attempt, done))
+        await self._offer_instead(attempt, done, error)
+
     async def _settle_and_save(self, attempt: Attempt, done: Done, turn: SaveTurn) -> dict[Handle, str]:
         assert done.save is not None
         # Patiently: a save that found no connection has not failed.
         async with self._database.patient.transaction() as connection:
-            results = await self._queue.settle([(attempt, done)], connection)
+            results, transaction = await self._queue.settle_before_save(attempt, done, connection)
             if "settled" in results.values():
                 await turn.run(done.save, connection)
-                if attempt.reserved:
-                    await self._queue.settle_saved(attempt, done, connection)
+                if await self._settle_saved(attempt, done, connection) != transaction:
+                    raise SaveEndedTransaction
             return results
+
+    async def _settle_saved(self, attempt: Attempt, done: Done, connection: Connection) -> str | None:
+        try:
+            return await self._queue.settle_saved(attempt, done, connection)
+        except asyncpg.InFailedSQLTransactionError as error:
+            raise SaveIgnoredError from error
 
     def _finish(self, pairs: Sequence[Pair], results: dict[Handle, str]) -> None:
         events.stale_claims(results)
