@@ -330,6 +330,7 @@ def _failure_item(attempt: Attempt, failure: Failure) -> dict[str, object]:
         "details": details,
         "retry_after_seconds": failure.retry_after_seconds,
         "cost_usd": _usd(failure.cost_usd) if failure.cost_is_known else None,
+        **({"final": True} if failure.is_final else {}),
     }
 
 

@@ -68,6 +68,7 @@ class SavePlaces:
     @asynccontextmanager
     async def attempt(self, turn: "SaveTurn") -> AsyncIterator[None]:
         """For one try of it: waits for a place if it is known to be long."""
+        turn.has_begun, turn.verdict = False, None
         try:
             if turn.is_long:
                 await turn.take_place()
@@ -84,12 +85,13 @@ class SavePlaces:
 
 
 class SaveTurn:
-    """One save, however often it is tried. `verdict` says why its last try was broken off."""
+    """One save, however often it is tried. Of its last try, `verdict` says why it was broken off."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self._places = places
         self._has_place = False
         self.is_long = False
+        self.has_begun = False
         self.verdict: Exception | None = None
 
     async def take_place(self) -> None:
@@ -103,7 +105,7 @@ class SaveTurn:
 
     async def run(self, save: Save, connection: Connection) -> None:
         """Call a save and wait for it, but not for longer than it may take."""
-        self.verdict = None
+        self.has_begun = True
         task = asyncio.create_task(_outcome(save, connection))
         try:
             if not await _ends(task, SHORT_SECONDS):

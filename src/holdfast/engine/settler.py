@@ -19,7 +19,7 @@ from holdfast.db.connection import Connection, Database
 from holdfast.db.pauses import Pauses
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify
+from holdfast.engine.classify import Failure, classify, not_storable
 from holdfast.engine.journal import Journal
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
@@ -32,7 +32,7 @@ from holdfast.engine.saves import (
     SavePlaces,
     SaveTurn,
 )
-from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable
+from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable, InvalidInput
 
 Pair: TypeAlias = tuple[Attempt, Ending]
 
@@ -203,17 +203,21 @@ class Settler:
                         tries, counted_at = tries + 1, time.monotonic()
                     is_own = _is_own(error, OWN_CLASSES_OF_SAVES) and (answered or turn.verdict is None)
                     if is_own or tries >= SAVE_TRIES:
-                        await self._offer_instead_of_saving(attempt, done, error)
+                        await self._offer_instead_of_saving(attempt, done, error, turn)
                         return
                     events.ending_delayed(1, error)
                     await asyncio.sleep(pauses.next())
         self._finish([(attempt, done)], results)
 
-    async def _offer_instead_of_saving(self, attempt: Attempt, done: Done, error: Exception) -> None:
+    async def _offer_instead_of_saving(self, attempt: Attempt, done: Done, error: Exception, turn: SaveTurn) -> None:
+        if not turn.has_begun:
+            await self._offer_instead(attempt, done, error)
+            return
         if attempt.reserved:
             # After a commit of its own the attempt is settled, and only its money is not.
             await insist(lambda: self._queue.settle_saved(attempt, done))
-        await self._offer_instead(attempt, done, error)
+        events.ending_not_written(attempt, error)
+        await self._offer(attempt, _instead_of_saving(done, error))
 
     async def _settle_and_save(self, attempt: Attempt, done: Done, turn: SaveTurn) -> dict[Handle, str]:
         assert done.save is not None
@@ -254,20 +258,24 @@ def _is_smallest(ending: Ending) -> bool:
 
 def _instead(ending: Ending, error: Exception) -> Failure:
     """What is written of an ending that cannot be: why, and what it cost as far as that can be said."""
-    failure = classify(error.error if isinstance(error, SaveEscaped) else error)
     if isinstance(ending, Failure):
         # Its own words cannot be stored, so none are repeated.
         return Failure(
             Category.UNKNOWN,
-            error=f"the phase failed, and its failure cannot be stored: {failure.error_type}",
-            error_type=failure.error_type,
+            error=f"the phase failed, and its failure cannot be stored: {type(error).__name__}",
+            error_type=type(error).__name__,
             error_code=NOT_STORABLE,
             cost_is_known=False,
         )
-    if (
-        isinstance(ending.cost_usd, Decimal)
-        and ending.cost_usd.is_finite()
-        and 0 <= ending.cost_usd <= LARGEST_COST_USD
-    ):
-        return replace(failure, cost_usd=ending.cost_usd)
-    return replace(failure, cost_is_known=False)
+    if isinstance(error, InvalidInput | asyncpg.PostgresError):
+        return not_storable(error, ending.cost_usd)
+    return _with_cost(classify(error), ending.cost_usd)
+
+
+def _instead_of_saving(done: Done, error: Exception) -> Failure:
+    """The same where it was its save that failed, which may succeed another time."""
+    return _with_cost(classify(error.error if isinstance(error, SaveEscaped) else error), done.cost_usd)
+
+
+def _with_cost(failure: Failure, cost_usd: Decimal | None) -> Failure:
+    return replace(failure, cost_is_known=False) if cost_usd is None else replace(failure, cost_usd=cost_usd)
