@@ -254,6 +254,24 @@ async def test_cost_is_taken_for_what_it_shows(database: Database, cost_usd: Any
     assert (job["state"], job["total_cost_usd"]) == ("done", Decimal("0.01"))
 
 
+@pytest.mark.parametrize("saves", [False, True], ids=["plain", "saving"])
+async def test_cost_that_nobody_knows_counts_as_what_was_reserved(
+    database: Database, saves: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(_: Attempt) -> Done:
+        return Done(cost_usd=None, save=no_save if saves else None)
+
+    caplog.set_level("DEBUG", "holdfast")
+    (job,) = await work_off(database, pipeline_of(handle, budget="calls", estimate_usd=Decimal("0.02")))
+    assert (job["state"], job["total_cost_usd"]) == ("done", 0)
+    row = await database.fetchrow("select reserved_usd, spent_usd from holdfast.budget_day")
+    assert tuple(row or ()) == (0, Decimal("0.02"))
+    (attempt,) = await database.fetch("select outcome, error from holdfast.pipeline_phase")
+    assert (attempt["outcome"], attempt["error"]["details"]) == ("completed", {"cost_is_known": False})
+    (said,) = [record for record in caplog.records if record.message == "attempt.settled"]
+    assert vars(said)["cost_usd"] is None
+
+
 async def test_cost_of_what_cannot_be_stored_is_kept(database: Database) -> None:
     async def handle(_: Attempt) -> Done:
         return Done({"text": "a\0b"}, cost_usd=Decimal("0.01"))

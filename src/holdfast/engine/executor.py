@@ -166,6 +166,8 @@ def _storable(outcome: object) -> Done | GiveBack | Awaits:
             _check_seconds(outcome.wait_seconds, "wait_seconds")
         case Awaits():
             _check_seconds(outcome.within_seconds, "within_seconds")
+            if outcome.cost_usd is None:
+                raise InvalidInput("Awaits with a cost_usd of None: return what asking costs")
     if outcome.cost_usd is not None:
         amount_of(outcome.cost_usd)
     return outcome

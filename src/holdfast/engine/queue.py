@@ -285,7 +285,9 @@ def _done_item(attempt: Attempt, done: Done) -> dict[str, object]:
     item: dict[str, object] = {"job_id": attempt.job_id, "token": attempt.token}
     if done.output is not None:
         item["output"] = done.output
-    if done.cost_usd:
+    if done.cost_usd is None:
+        item["cost_is_known"] = False
+    elif done.cost_usd:
         item["cost_usd"] = _usd(done.cost_usd)
     if done.metadata:
         item["metadata"] = dict(done.metadata)

@@ -89,7 +89,7 @@ class Settler:
         """Take an ending to be written: with others, or by itself right now."""
         if isinstance(ending, Done) and ending.save is not None:
             self._begin(attempt, ending, self._write_saving(attempt, ending))
-        elif at_once or ending.cost_usd:
+        elif at_once or _may_have_paid(ending):
             self._begin(attempt, ending, self._offer(attempt, ending))
         else:
             self._group.append((attempt, ending))
@@ -114,7 +114,7 @@ class Settler:
                 task.cancel()
 
     def _begin(self, attempt: Attempt, ending: Ending, writing: Coroutine[Any, Any, None]) -> None:
-        if self._journal is not None and ending.cost_usd:
+        if self._journal is not None and _may_have_paid(ending):
             writing = self._journal.guard(lambda: ending_call(attempt, ending), writing)
         task = asyncio.create_task(writing)
         self._alone.add(task)
@@ -241,6 +241,10 @@ class Settler:
         for attempt, ending in pairs:
             events.attempt_ended(attempt, ending)
             self._on_written(attempt)
+
+
+def _may_have_paid(ending: Ending) -> bool:
+    return bool(ending.cost_usd) or (isinstance(ending, Done) and ending.cost_usd is None)
 
 
 def _is_own(error: Exception, own_classes: tuple[str, ...]) -> bool:
