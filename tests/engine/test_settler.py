@@ -66,8 +66,24 @@ async def test_save_that_takes_too_long_fails_alone_and_says_so(dsn: str, databa
     slow_one, *others = await jobs_of(database)
     assert {(job["state"], job["retry_count"], job["crash_count"]) for job in others} == {("done", 0, 0)}
     assert slow_one["state"] in ("failed", "deadletter")
-    assert "did not answer in time" in slow_one["last_error"]["error"]
+    assert slow_one["last_error"]["category"] == "timeout"
+    assert slow_one["last_error"]["error"].startswith("in its save a statement took longer than it may (1 s ")
     assert await database.fetchval("select sum(cost_usd) from holdfast.pipeline_phase") == Decimal("0.21")
+
+
+async def test_statement_of_a_handler_that_takes_too_long_is_not_blamed_on_the_database(
+    dsn: str, database: Database
+) -> None:
+    async with connect(Settings(database_url=dsn), command_seconds=1) as impatient:
+
+        async def handle(_: Attempt) -> Done:
+            await impatient.execute("select pg_sleep(60)")
+            return Done()
+
+        (job,) = await work_off(impatient, pipeline_of(handle, policy=STRICT))
+    assert (job["state"], job["last_error"]["category"]) == ("failed", "timeout")
+    assert job["last_error"]["error"].startswith("a statement took longer than it may (1 s ")
+    assert "while the database answered others" in job["last_error"]["error"]
 
 
 async def test_save_that_waits_for_a_lock_keeps_nobody_waiting(dsn: str, database: Database) -> None:

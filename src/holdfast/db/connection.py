@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from holdfast.db.pool import Connection, ConnectionPool, open_pool
 from holdfast.db.routes import Routes
 from holdfast.db.translation import translate
 from holdfast.dsn import parse_dsn
-from holdfast.errors import NoConnection
+from holdfast.errors import NoConnection, StatementTimedOut
 from holdfast.event_loop import in_reserved_thread
 from holdfast.settings import Settings
 
@@ -113,7 +114,7 @@ class Database:
 
         Settings, roles and advisory locks must be local to the transaction.
         """
-        with _our_errors():
+        with self._our_errors():
             async with self._borrowed() as connection, connection.transaction():
                 if self._tenant is not None:
                     await connection.execute(_confining(self._tenant))
@@ -135,7 +136,7 @@ class Database:
             async with self.transaction() as connection:
                 yield connection
             return
-        with _our_errors():
+        with self._our_errors():
             async with self._borrowed() as connection:
                 yield connection
 
@@ -144,6 +145,28 @@ class Database:
         if self._manner == "patient":
             return self._borrowed_patiently(seconds)
         return self._pool.borrow(seconds, rank=self._manner)
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            ours = translate(error)
+            if ours is None:
+                raise
+            raise (self._slow_statement(error) or ours) from error
+
+    def _slow_statement(self, error: Exception) -> StatementTimedOut | None:
+        """What a time-out means while the server answers others: then it is not the server."""
+        seconds = self._routes.work.command_seconds
+        if not isinstance(error, TimeoutError) or not seconds:
+            return None
+        if time.monotonic() - self._pool.answered_at > seconds / 2:
+            return None
+        return StatementTimedOut(
+            f"a statement took longer than it may ({seconds:g} s unless it has a timeout of its own), while the "
+            "database answered others: split it, or look for the lock that it waits for"
+        )
 
     @asynccontextmanager
     async def _borrowed_patiently(self, seconds: float | None) -> AsyncIterator[Connection]:
@@ -220,14 +243,3 @@ def _confining(organisation: str) -> str:
     """What makes a transaction a tenant's, to its end. No query, so that its isolation can still be chosen."""
     quoted = organisation.replace("'", "''")
     return f"set local role holdfast_tenant; set local holdfast.organisation to '{quoted}'"
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        ours = translate(error)
-        if ours is None:
-            raise
-        raise ours from error

@@ -32,7 +32,7 @@ from holdfast.engine.saves import (
     SavePlaces,
     SaveTurn,
 )
-from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable, InvalidInput
+from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable, InvalidInput, StatementTimedOut
 
 Pair: TypeAlias = tuple[Attempt, Ending]
 
@@ -199,7 +199,8 @@ class Settler:
                 except SaveOvertaken:
                     continue
                 except Exception as error:
-                    if answered := self._answered_at() > counted_at:
+                    # What keeps it from being settled is none of its save's doing.
+                    if answered := turn.has_begun and self._answered_at() > counted_at:
                         tries, counted_at = tries + 1, time.monotonic()
                     is_own = _is_own(error, OWN_CLASSES_OF_SAVES) and (answered or turn.verdict is None)
                     if is_own or tries >= SAVE_TRIES:
@@ -278,7 +279,10 @@ def _instead(ending: Ending, error: Exception) -> Failure:
 
 def _instead_of_saving(done: Done, error: Exception) -> Failure:
     """The same where it was its save that failed, which may succeed another time."""
-    return _with_cost(classify(error.error if isinstance(error, SaveEscaped) else error), done.cost_usd)
+    failure = classify(error.error if isinstance(error, SaveEscaped) else error)
+    if isinstance(error, StatementTimedOut):
+        failure = replace(failure, error=f"in its save {failure.error}")
+    return _with_cost(failure, done.cost_usd)
 
 
 def _with_cost(failure: Failure, cost_usd: Decimal | None) -> Failure:
