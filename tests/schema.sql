@@ -653,7 +653,11 @@ create table holdfast.pipeline_phase (
     category text,
     error jsonb,
     cost_usd numeric not null default 0,
-    constraint pipeline_phase_check CHECK (((outcome = 'completed'::text) = (error IS NULL))),
+    constraint pipeline_phase_check CHECK (
+CASE
+    WHEN (outcome = 'completed'::text) THEN (category IS NULL)
+    ELSE (error IS NOT NULL)
+END) NOT VALID,
     constraint pipeline_phase_cost_usd_check CHECK ((cost_usd >= (0)::numeric)),
     constraint pipeline_phase_outcome_check CHECK ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timeout'::text, 'lost'::text, 'released'::text, 'cancelled'::text]))),
     constraint pipeline_phase_job_id_fkey FOREIGN KEY (job_id) REFERENCES holdfast.pipeline_job(id),

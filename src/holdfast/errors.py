@@ -6,6 +6,7 @@ HoldfastError
 │   ├── Conflict                  it contradicts what is stored
 │   └── InvalidInput              a value is malformed or out of range
 ├── DatabaseUnavailable           down, restarting, cut off: try again
+│   ├── StatementTimedOut         it answers others: the statement took too long
 │   └── NoConnection              there is none to be had: nothing was sent, so nothing has happened
 │       └── ConnectionsUsedUp     the server or its pooler allows no more of them
 ├── DatabaseUnusable              wrong version, missing rights, not migrated: someone must act
@@ -88,6 +89,10 @@ class DatabaseUnavailable(HoldfastError):
 
 class NoConnection(DatabaseUnavailable):
     """No connection could be opened or borrowed: the call was not sent, and repeating it repeats nothing."""
+
+
+class StatementTimedOut(DatabaseUnavailable):
+    """A statement took longer than it may, while the database answered others."""
 
 
 class ConnectionsUsedUp(NoConnection):

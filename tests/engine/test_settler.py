@@ -4,13 +4,14 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from holdfast.db.connection import Connection, Database, connect
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.pipeline import Done, GiveBack, Outcome
-from holdfast.engine.policy import STRICT
+from holdfast.engine.policy import GENERATION, STRICT
 from holdfast.settings import Settings
 from tests.conftest import Clock
 from tests.engine.scenario import LEASE_SECONDS, STORIES, begin
@@ -65,8 +66,24 @@ async def test_save_that_takes_too_long_fails_alone_and_says_so(dsn: str, databa
     slow_one, *others = await jobs_of(database)
     assert {(job["state"], job["retry_count"], job["crash_count"]) for job in others} == {("done", 0, 0)}
     assert slow_one["state"] in ("failed", "deadletter")
-    assert "did not answer in time" in slow_one["last_error"]["error"]
+    assert slow_one["last_error"]["category"] == "timeout"
+    assert slow_one["last_error"]["error"].startswith("in its save a statement took longer than it may (1 s ")
     assert await database.fetchval("select sum(cost_usd) from holdfast.pipeline_phase") == Decimal("0.21")
+
+
+async def test_statement_of_a_handler_that_takes_too_long_is_not_blamed_on_the_database(
+    dsn: str, database: Database
+) -> None:
+    async with connect(Settings(database_url=dsn), command_seconds=1) as impatient:
+
+        async def handle(_: Attempt) -> Done:
+            await impatient.execute("select pg_sleep(60)")
+            return Done()
+
+        (job,) = await work_off(impatient, pipeline_of(handle, policy=STRICT))
+    assert (job["state"], job["last_error"]["category"]) == ("failed", "timeout")
+    assert job["last_error"]["error"].startswith("a statement took longer than it may (1 s ")
+    assert "while the database answered others" in job["last_error"]["error"]
 
 
 async def test_save_that_waits_for_a_lock_keeps_nobody_waiting(dsn: str, database: Database) -> None:
@@ -188,6 +205,20 @@ UNSTORABLE: dict[str, Callable[[], Outcome]] = {
     "status nobody knows": lambda: Done(ends_as="no such status"),
     "status too long for an index": lambda: Done(ends_as=secrets.token_hex(8_000)),
     "reason with NUL": lambda: GiveBack("a\0b"),
+    "output with a lone surrogate": lambda: Done({"text": "a\ud800b"}),
+    "output that is not a number": lambda: Done({"n": float("nan")}),
+    "output that is too large": lambda: Done({"text": "ä" * (9 << 20)}),
+    "output of too many numbers": lambda: Done([0.1234567] * (2 << 20)),
+    "output that is too large, with a save": lambda: Done({"text": "ä" * (9 << 20)}, save=no_save),
+    "output with NUL, with a save": lambda: Done({"text": "a\0b"}, save=no_save),
+    "metadata that is too large": lambda: Done(metadata={"text": "a" * (17 << 20)}),
+    "metadata that is a list": lambda: Done(metadata=["x"]),  # type: ignore[arg-type]
+    "status that is a number": lambda: Done(ends_as=5),  # type: ignore[arg-type]
+    "cost that is a word": lambda: Done(cost_usd="abc"),  # type: ignore[arg-type]
+    "cost that is a list": lambda: Done(cost_usd=[1]),  # type: ignore[arg-type]
+    "cost below zero": lambda: Done(cost_usd=Decimal(-5)),
+    "wait that is a word": lambda: GiveBack("later", wait_seconds="soon"),  # type: ignore[arg-type]
+    "no outcome": lambda: "done",  # type: ignore[arg-type, return-value]
 }
 
 
@@ -200,11 +231,70 @@ async def test_what_cannot_be_stored_is_one_charged_failure(database: Database, 
         calls += 1
         return outcome()
 
-    (job,) = await work_off(database, pipeline_of(handle, policy=STRICT))
-    assert job["state"] in ("failed", "deadletter")
-    assert job["last_error"]["error"]
+    # Under a policy that retries: what would fail again is paid for once.
+    (job,) = await work_off(database, pipeline_of(handle, policy=GENERATION))
+    assert (job["state"], job["ready_at"], job["error_code"]) == ("failed", None, "RESULT_NOT_STORABLE")
+    assert (job["last_error"]["retryable"], calls) == (False, 1)
     attempts = await database.fetchval("select count(*) from holdfast.pipeline_phase")
-    assert (attempts, await database.fetchval("select sum(charged::integer) from holdfast.error_log")) == (calls, calls)
+    assert (attempts, await database.fetchval("select sum(charged::integer) from holdfast.error_log")) == (1, 1)
+
+
+SAID: dict[str, tuple[Callable[[], Outcome], str]] = {
+    "word": (lambda: Done(cost_usd="abc"), "a cost_usd of 'abc' is not an amount: return a number of USD"),  # type: ignore[arg-type]
+    "negative": (lambda: Done(cost_usd=Decimal(-5)), "a cost_usd of -5 makes no sense: return 0 to 1,000,000 USD"),
+    "list": (lambda: Done(metadata=["x"]), "metadata of type list: return a dict"),  # type: ignore[arg-type]
+    "large": (lambda: Done("a" * (17 << 20)), "larger than 16 MB: put it into the store and hand on where it is"),
+    "wait": (lambda: GiveBack("no", wait_seconds=float("inf")), "wait_seconds=inf: return 0 to 31,622,400 seconds"),
+    "text": (lambda: "done", "str is no outcome: return Done(…), GiveBack(…) or Awaits(…)"),  # type: ignore[arg-type, return-value]
+}
+
+
+@pytest.mark.parametrize(("outcome", "said"), SAID.values(), ids=SAID)
+async def test_what_cannot_be_stored_is_told_with_what_to_change(
+    database: Database, outcome: Callable[[], Outcome], said: str
+) -> None:
+    async def handle(_: Attempt) -> Outcome:
+        return outcome()
+
+    (job,) = await work_off(database, pipeline_of(handle))
+    assert job["last_error"]["error"].startswith('the handler of phase "only" returned what cannot be stored: ')
+    assert said in job["last_error"]["error"]
+
+
+@pytest.mark.parametrize("cost_usd", [0.01, "0.01", Decimal("0.01")], ids=repr)
+async def test_cost_is_taken_for_what_it_shows(database: Database, cost_usd: Any) -> None:
+    async def handle(_: Attempt) -> Done:
+        return Done(cost_usd=cost_usd)
+
+    (job,) = await work_off(database, pipeline_of(handle))
+    assert (job["state"], job["total_cost_usd"]) == ("done", Decimal("0.01"))
+
+
+@pytest.mark.parametrize("saves", [False, True], ids=["plain", "saving"])
+async def test_cost_that_nobody_knows_counts_as_what_was_reserved(
+    database: Database, saves: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(_: Attempt) -> Done:
+        return Done(cost_usd=None, save=no_save if saves else None)
+
+    caplog.set_level("DEBUG", "holdfast")
+    (job,) = await work_off(database, pipeline_of(handle, budget="calls", estimate_usd=Decimal("0.02")))
+    assert (job["state"], job["total_cost_usd"]) == ("done", 0)
+    row = await database.fetchrow("select reserved_usd, spent_usd from holdfast.budget_day")
+    assert tuple(row or ()) == (0, Decimal("0.02"))
+    (attempt,) = await database.fetch("select outcome, error from holdfast.pipeline_phase")
+    assert (attempt["outcome"], attempt["error"]["details"]) == ("completed", {"cost_is_known": False})
+    (said,) = [record for record in caplog.records if record.message == "attempt.settled"]
+    assert vars(said)["cost_usd"] is None
+
+
+async def test_cost_of_what_cannot_be_stored_is_kept(database: Database) -> None:
+    async def handle(_: Attempt) -> Done:
+        return Done({"text": "a\0b"}, cost_usd=Decimal("0.01"))
+
+    (job,) = await work_off(database, pipeline_of(handle, budget="calls", estimate_usd=Decimal("0.02")))
+    assert (job["state"], job["total_cost_usd"]) == ("failed", Decimal("0.01"))
+    assert await database.fetchval("select spent_usd from holdfast.budget_day") == Decimal("0.01")
 
 
 async def test_smallest_failure_that_is_refused_is_offered_again_after_a_pause(

@@ -115,7 +115,8 @@ def _attempt(attempt: Row) -> "list[RenderableType]":
         overflow="ellipsis",
     )
     error = attempt["error"]
-    return [line, _indented(f"{attempt['category']}: {text(error.get('error'))}")] if error else [line]
+    kind = f"{attempt['category']}: " if attempt["category"] else ""
+    return [line, _indented(f"{kind}{text(error.get('error'))}")] if error else [line]
 
 
 def _cost(attempt: Row) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from holdfast.db.pool import Connection, ConnectionPool, open_pool
 from holdfast.db.routes import Routes
 from holdfast.db.translation import translate
 from holdfast.dsn import parse_dsn
-from holdfast.errors import NoConnection
+from holdfast.errors import NoConnection, StatementTimedOut
 from holdfast.event_loop import in_reserved_thread
 from holdfast.settings import Settings
 
@@ -74,6 +75,11 @@ class Database:
         return self._routes.work.behind_pooler
 
     @property
+    def shared_connections(self) -> int:
+        """How many connections there are for what is neither urgent nor vital."""
+        return self._pool.shared
+
+    @property
     def listens(self) -> bool:
         """Whether notifications arrive, on a connection besides those of the pool."""
         return self._routes.listens
@@ -108,7 +114,7 @@ class Database:
 
         Settings, roles and advisory locks must be local to the transaction.
         """
-        with _our_errors():
+        with self._our_errors():
             seconds = self._routes.work.command_seconds
             async with self._borrowed() as connection, _transaction(connection, seconds):
                 if self._tenant is not None:
@@ -131,7 +137,7 @@ class Database:
             async with self.transaction() as connection:
                 yield connection
             return
-        with _our_errors():
+        with self._our_errors():
             async with self._borrowed() as connection:
                 yield connection
 
@@ -140,6 +146,28 @@ class Database:
         if self._manner == "patient":
             return self._borrowed_patiently(seconds)
         return self._pool.borrow(seconds, rank=self._manner)
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            ours = translate(error)
+            if ours is None:
+                raise
+            raise (self._slow_statement(error) or ours) from error
+
+    def _slow_statement(self, error: Exception) -> StatementTimedOut | None:
+        """What a time-out means while the server answers others: then it is not the server."""
+        seconds = self._routes.work.command_seconds
+        if not isinstance(error, TimeoutError) or not seconds:
+            return None
+        if time.monotonic() - self._pool.answered_at > seconds / 2:
+            return None
+        return StatementTimedOut(
+            f"a statement took longer than it may ({seconds:g} s unless it has a timeout of its own), while the "
+            "database answered others: split it, or look for the lock that it waits for"
+        )
 
     @asynccontextmanager
     async def _borrowed_patiently(self, seconds: float | None) -> AsyncIterator[Connection]:
@@ -240,14 +268,3 @@ def _confining(organisation: str) -> str:
     # So a constant is read alike by every server, also by one without standard_conforming_strings.
     quoted = organisation.replace("\\", "\\\\").replace("'", "''")
     return f"set local role holdfast_tenant; set local holdfast.organisation to E'{quoted}'"
-
-
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        ours = translate(error)
-        if ours is None:
-            raise
-        raise ours from error

@@ -1,6 +1,7 @@
 """A few connections for many borrowers. Where the server allows no more, those that are open go round."""
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -43,8 +44,12 @@ class ConnectionPool:
 
     def __init__(self, slots: "list[Slot]", *, reserved: int = 0) -> None:
         self._free = list(slots)
+        # How many there are for usual borrowers.
+        self.shared = len(slots) - reserved
         self._lines: dict[Rank, deque[asyncio.Future[Slot]]] = {"vital": deque(), "urgent": deque(), "usual": deque()}
         self._spared: dict[Rank, int] = {"vital": 0, "urgent": max(reserved - 1, 0), "usual": reserved}
+        # When the server last did what a borrower asked for.
+        self.answered_at = -math.inf
         self._pauses = Pauses()
         self._full_until = 0.0
         self._logins = Pauses(*REFUSED_SECONDS)
@@ -57,6 +62,7 @@ class ConnectionPool:
         slot, connection = await self._take_within(seconds, rank)
         try:
             yield connection
+            self.answered_at = time.monotonic()
         except Exception as error:
             # Waiting for a silent server to confirm the cancellation would double the silence, and a connection that
             # broke in the middle of an answer must not meet its next borrower.

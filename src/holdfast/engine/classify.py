@@ -2,7 +2,7 @@
 
 import traceback as tracebacks
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
 from holdfast.engine import foreign
@@ -21,7 +21,10 @@ _ERRORS = {kind.category: kind for kind in _KINDS if kind.__module__ == PhaseErr
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt failed. Every text is scrubbed of secrets, cut, and storable as jsonb."""
+    """Why an attempt failed. Every text is scrubbed of secrets, cut, and storable as jsonb.
+
+    `is_final` says that trying again would fail again, whatever the policy says of its category.
+    """
 
     category: Category
     error: str
@@ -32,6 +35,7 @@ class Failure:
     cost_usd: Decimal = Decimal(0)
     cost_is_known: bool = True
     traceback: str = ""
+    is_final: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return a plain JSON object from which `from_json` makes an equal Failure."""
@@ -99,6 +103,28 @@ def classify(exception: BaseException) -> Failure:
         error_type = type(exception).__name__
         text = f"{error_type}, which could not be read: reading it raised {type(trouble).__name__}"
         return Failure(Category.UNKNOWN, error=text, error_type=error_type)
+
+
+def not_storable(error: BaseException, cost_usd: object) -> Failure:
+    """The failure of an attempt whose handler returned what can never be stored: paying for it again would not help."""
+    failure = replace(classify(error), error_code="RESULT_NOT_STORABLE", is_final=True)
+    try:
+        return replace(failure, cost_usd=amount_of(cost_usd))
+    except InvalidInput:
+        return replace(failure, cost_is_known=False)
+
+
+def amount_of(cost_usd: object) -> Decimal:
+    """What a handler says an attempt cost, or InvalidInput that says how to say it."""
+    try:
+        # A float is taken for what it shows: 0.01, and not the binary fraction next to it.
+        amount = cost_usd if isinstance(cost_usd, Decimal) else Decimal(str(cost_usd))
+    except InvalidOperation:
+        text = f"a cost_usd of {clean_text(repr(cost_usd), limit=_CODE_LIMIT)} is not an amount"
+        raise InvalidInput(f'{text}: return a number of USD such as Decimal("0.01"), or None if nobody knows') from None
+    if not (amount.is_finite() and 0 <= amount <= LARGEST_COST_USD):
+        raise InvalidInput(f"a cost_usd of {amount} makes no sense: return 0 to {LARGEST_COST_USD:,} USD")
+    return amount
 
 
 def lacks_connection(exception: BaseException) -> bool:

@@ -90,7 +90,7 @@ def attempt_ended(attempt: Attempt, ending: Ending) -> None:
                     logging.DEBUG,
                     "attempt.settled",
                     outcome="completed",
-                    cost_usd=float(ending.cost_usd),
+                    cost_usd=None if ending.cost_usd is None else float(ending.cost_usd),
                     **_fields(attempt),
                 )
         case Failure():

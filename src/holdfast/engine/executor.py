@@ -3,24 +3,27 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt, Json
-from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify, lacks_connection, states_cost
+from holdfast.engine.classify import Failure, amount_of, classify, lacks_connection, not_storable, states_cost
 from holdfast.engine.cost import money
 from holdfast.engine.isolation import run_isolated
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack, Phase
 from holdfast.engine.queue import Queue
+from holdfast.engine.strict_json import exceeds
 from holdfast.errors import BudgetExceeded, Conflict, InvalidInput, TimedOut
 
 # Its call has waited for a connection already. Less than `ingest` stays for, more than a busy server should be asked.
 NO_CONNECTION_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 366 * 86_400.0
+# What is larger keeps the event loop, and with it every other attempt, waiting for seconds.
+LARGEST_OUTPUT_BYTES = 16 << 20
 
 
 async def perform(attempt: Attempt, phase: Phase, queue: Queue) -> Ending:
@@ -141,18 +144,46 @@ class _Escaped(Exception):
 
 
 def _checked(outcome: object, phase: Phase) -> Ending:
+    """What the handler returned, or the one failure that says why it can never be stored."""
+    try:
+        return _storable(outcome)
+    except InvalidInput as error:
+        cost_usd = getattr(outcome, "cost_usd", None)
+        failure = not_storable(error, cost_usd)
+        text = f'the handler of phase "{phase.name}" returned what cannot be stored: {failure.error}'
+        return replace(failure, error=text, cost_is_known=failure.cost_is_known or not phase.may_pay)
+
+
+def _storable(outcome: object) -> Done | GiveBack | Awaits:
     if not isinstance(outcome, Done | GiveBack | Awaits):
-        kind = type(outcome).__name__
-        raise InvalidInput(
-            f'the handler of phase "{phase.name}" returned {kind}: return Done(…), GiveBack(…) or Awaits(…)'
-        )
-    _check_cost(outcome.cost_usd, phase)
-    if isinstance(outcome, GiveBack) and not 0 <= outcome.wait_seconds <= LONGEST_WAIT_SECONDS:
-        raise InvalidInput(f'the handler of phase "{phase.name}" gave its job back for {outcome.wait_seconds} s')
+        raise InvalidInput(f"{type(outcome).__name__} is no outcome: return Done(…), GiveBack(…) or Awaits(…)")
+    if outcome.cost_usd is not None and not isinstance(outcome.cost_usd, Decimal):
+        outcome = replace(outcome, cost_usd=amount_of(outcome.cost_usd))
+    match outcome:
+        case Done():
+            _check_done(outcome)
+        case GiveBack():
+            _check_seconds(outcome.wait_seconds, "wait_seconds")
+        case Awaits():
+            _check_seconds(outcome.within_seconds, "within_seconds")
+            if outcome.cost_usd is None:
+                raise InvalidInput("Awaits with a cost_usd of None: return what asking costs")
+    if outcome.cost_usd is not None:
+        amount_of(outcome.cost_usd)
     return outcome
 
 
-def _check_cost(cost_usd: Decimal | None, phase: Phase) -> None:
-    """Refuse what is no amount of money."""
-    if cost_usd is not None and not (Decimal(cost_usd).is_finite() and 0 <= cost_usd <= LARGEST_COST_USD):
-        raise InvalidInput(f'the handler of phase "{phase.name}" returned a cost of {cost_usd} USD')
+def _check_done(done: Done) -> None:
+    if done.metadata is not None and not isinstance(done.metadata, Mapping):
+        raise InvalidInput(f"metadata of type {type(done.metadata).__name__}: return a dict")
+    if done.ends_as is not None and not isinstance(done.ends_as, str):
+        raise InvalidInput(f"ends_as of type {type(done.ends_as).__name__}: return the name of a status")
+    for name, value in (("output", done.output), ("metadata", done.metadata)):
+        if exceeds(value, LARGEST_OUTPUT_BYTES):
+            text = f"its {name} is larger than {LARGEST_OUTPUT_BYTES >> 20} MB"
+            raise InvalidInput(f"{text}: put it into the store and hand on where it is")
+
+
+def _check_seconds(seconds: object, name: str) -> None:
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_WAIT_SECONDS:
+        raise InvalidInput(f"{name}={seconds!r}: return 0 to {LONGEST_WAIT_SECONDS:,.0f} seconds")

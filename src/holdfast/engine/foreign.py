@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from holdfast.errors import Category, DatabaseUnavailable
+from holdfast.errors import Category, DatabaseUnavailable, StatementTimedOut
 
 # A date far in the future must not hold a provider for years.
 RETRY_AFTER_LIMIT_SECONDS = 7 * 86_400.0
@@ -83,6 +83,8 @@ def recognise(exception: BaseException) -> Category | None:
 
 def _recognise_by_type(exception: BaseException) -> Category | None:
     match exception:
+        case StatementTimedOut():
+            return Category.TIMEOUT
         case DatabaseUnavailable():
             return Category.STORAGE_UNAVAILABLE
         case json.JSONDecodeError():

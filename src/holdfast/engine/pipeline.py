@@ -30,13 +30,16 @@ class Done:
     """A phase succeeded.
 
     `output` becomes the next phase's input: a small value or the location of a stored one. `save` writes in the very
-    transaction that settles the attempt, or not at all. `metadata` is merged into the document's. `ends_as` names a
-    status with which the job is done at once, whatever phases would follow: the document turned out a duplicate.
+    transaction that settles the attempt, or not at all, and leaves its end to us. It has 30 s, and is then broken off:
+    the attempt has failed. One that takes longer than 2 s may be broken off and called again, so that short ones need
+    not wait. `cost_usd` is None when nobody knows it, and what was reserved counts as spent. `metadata` is merged into
+    the document's. `ends_as` names a status with which the job is done at once, whatever phases would follow: the
+    document turned out a duplicate.
     """
 
     output: Json = None
     save: Save | None = None
-    cost_usd: Decimal = Decimal(0)
+    cost_usd: Decimal | None = Decimal(0)
     metadata: Mapping[str, Json] | None = None
     ends_as: str | None = None
 

@@ -176,11 +176,32 @@ class Queue:
         body = _json([_done_item(attempt, done) for attempt, done in endings])
         return await self._end("select * from holdfast.settle($1::text::jsonb)", body, connection)
 
-    async def settle_saved(self, attempt: Attempt, done: Done, connection: Connection) -> None:
-        """Settle the money of one that was settled, and has saved, in this transaction."""
-        await connection.execute(
-            "select holdfast.settle_saved($1, $2, $3)", attempt.job_id, attempt.token, done.cost_usd
+    async def settle_before_save(
+        self, attempt: Attempt, done: Done, connection: Connection
+    ) -> tuple[dict[Handle, str], str | None]:
+        """Record a success in a transaction in which its save follows; says also which transaction that is."""
+        rows = await connection.fetch(
+            "select *, pg_current_xact_id()::text as transaction from holdfast.settle($1::text::jsonb)",
+            _json([_done_item(attempt, done)]),
         )
+        return {(row["job_id"], row["token"]): row["result"] for row in rows}, rows[0]["transaction"] if rows else None
+
+    async def settle_saved(
+        self, attempt: Attempt, done: Done, connection: "Connection | Database | None" = None
+    ) -> str | None:
+        """Settle the money of one that was settled, and has saved, in this transaction; says which one it is."""
+        transaction: str | None
+        if attempt.reserved:
+            row = await (connection or self._database).fetchrow(
+                "select holdfast.settle_saved($1, $2, $3), pg_current_xact_id_if_assigned()::text as transaction",
+                attempt.job_id,
+                attempt.token,
+                done.cost_usd,
+            )
+            transaction = row["transaction"] if row else None
+        else:
+            transaction = await (connection or self._database).fetchval("select pg_current_xact_id_if_assigned()::text")
+        return transaction
 
     async def fail(self, endings: Sequence[tuple[Attempt, Failure]]) -> dict[Handle, str]:
         """Record failures; the phase's policy decides what happens next. Each is failed, already or stale."""
@@ -268,7 +289,9 @@ def _done_item(attempt: Attempt, done: Done) -> dict[str, object]:
     item: dict[str, object] = {"job_id": attempt.job_id, "token": attempt.token}
     if done.output is not None:
         item["output"] = done.output
-    if done.cost_usd:
+    if done.cost_usd is None:
+        item["cost_is_known"] = False
+    elif done.cost_usd:
         item["cost_usd"] = _usd(done.cost_usd)
     if done.metadata:
         item["metadata"] = dict(done.metadata)
@@ -313,6 +336,7 @@ def _failure_item(attempt: Attempt, failure: Failure) -> dict[str, object]:
         "details": details,
         "retry_after_seconds": failure.retry_after_seconds,
         "cost_usd": _usd(failure.cost_usd) if failure.cost_is_known else None,
+        **({"final": True} if failure.is_final else {}),
     }
 
 

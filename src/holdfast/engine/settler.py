@@ -15,21 +15,32 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from holdfast.db.connection import Database
+from holdfast.db.connection import Connection, Database
 from holdfast.db.pauses import Pauses
 from holdfast.engine import events
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.classify import LARGEST_COST_USD, Failure, classify
+from holdfast.engine.classify import Failure, classify, not_storable
 from holdfast.engine.journal import Journal
+from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.engine.queue import Handle, Queue, ending_call
-from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable
+from holdfast.engine.saves import (
+    SaveEndedTransaction,
+    SaveEscaped,
+    SaveIgnoredError,
+    SaveOvertaken,
+    SavePlaces,
+    SaveTurn,
+)
+from holdfast.errors import Category, DatabaseUnavailable, DatabaseUnusable, InvalidInput, StatementTimedOut
 
 Pair: TypeAlias = tuple[Attempt, Ending]
 
 GROUP_LIMIT = 500
 # How often a save may fail in a way that blames nobody, while the database answers others, until it is to blame.
 SAVE_TRIES = 3
+# So many saves that take long may wait for their turn, and what is claimed meanwhile does not depend on them.
+LONG_SAVES_LIMIT = 100
 # A value that cannot be stored, a constraint that is violated, one beyond the server's limits; of a save also what is
 # wrong with its statements.
 OWN_CLASSES = ("22", "23", "54")
@@ -62,17 +73,23 @@ class Settler:
         self._alone: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Event()
         self._writing = 0
+        self._places = SavePlaces(database.shared_connections)
 
     @property
     def backlog(self) -> int:
         """How many endings are not written yet."""
         return len(self._group) + len(self._alone) + self._writing
 
+    @property
+    def congestion(self) -> int:
+        """How many endings others wait for. Saves that take long wait for each other only."""
+        return self.backlog - min(self._places.long_ones, LONG_SAVES_LIMIT)
+
     def add(self, attempt: Attempt, ending: Ending, *, at_once: bool = False) -> None:
         """Take an ending to be written: with others, or by itself right now."""
         if isinstance(ending, Done) and ending.save is not None:
             self._begin(attempt, ending, self._write_saving(attempt, ending))
-        elif at_once or ending.cost_usd:
+        elif at_once or _may_have_paid(ending):
             self._begin(attempt, ending, self._offer(attempt, ending))
         else:
             self._group.append((attempt, ending))
@@ -97,7 +114,7 @@ class Settler:
                 task.cancel()
 
     def _begin(self, attempt: Attempt, ending: Ending, writing: Coroutine[Any, Any, None]) -> None:
-        if self._journal is not None and ending.cost_usd:
+        if self._journal is not None and _may_have_paid(ending):
             writing = self._journal.guard(lambda: ending_call(attempt, ending), writing)
         task = asyncio.create_task(writing)
         self._alone.add(task)
@@ -173,36 +190,62 @@ class Settler:
     async def _write_saving(self, attempt: Attempt, done: Done) -> None:
         """Settle and save in one transaction, away from all others: whatever its save does is its own affair."""
         pauses, tries, counted_at = Pauses(), 0, time.monotonic()
-        while True:
-            try:
-                results = await self._settle_and_save(attempt, done)
-                break
-            except Exception as error:
-                if self._answered_at() > counted_at:
-                    tries, counted_at = tries + 1, time.monotonic()
-                if _is_own(error, OWN_CLASSES_OF_SAVES) or tries >= SAVE_TRIES:
-                    await self._offer_instead(attempt, done, error)
-                    return
-                events.ending_delayed(1, error)
-                await asyncio.sleep(pauses.next())
+        async with self._places.turn() as turn:
+            while True:
+                try:
+                    async with self._places.attempt(turn):
+                        results = await self._settle_and_save(attempt, done, turn)
+                    break
+                except SaveOvertaken:
+                    continue
+                except Exception as error:
+                    # What keeps it from being settled is none of its save's doing.
+                    if answered := turn.has_begun and self._answered_at() > counted_at:
+                        tries, counted_at = tries + 1, time.monotonic()
+                    is_own = _is_own(error, OWN_CLASSES_OF_SAVES) and (answered or turn.verdict is None)
+                    if is_own or tries >= SAVE_TRIES:
+                        await self._offer_instead_of_saving(attempt, done, error, turn)
+                        return
+                    events.ending_delayed(1, error)
+                    await asyncio.sleep(pauses.next())
         self._finish([(attempt, done)], results)
 
-    async def _settle_and_save(self, attempt: Attempt, done: Done) -> dict[Handle, str]:
+    async def _offer_instead_of_saving(self, attempt: Attempt, done: Done, error: Exception, turn: SaveTurn) -> None:
+        if not turn.has_begun:
+            await self._offer_instead(attempt, done, error)
+            return
+        if attempt.reserved:
+            # After a commit of its own the attempt is settled, and only its money is not.
+            await insist(lambda: self._queue.settle_saved(attempt, done))
+        events.ending_not_written(attempt, error)
+        await self._offer(attempt, _instead_of_saving(done, error))
+
+    async def _settle_and_save(self, attempt: Attempt, done: Done, turn: SaveTurn) -> dict[Handle, str]:
         assert done.save is not None
         # Patiently: a save that found no connection has not failed.
         async with self._database.patient.transaction() as connection:
-            results = await self._queue.settle([(attempt, done)], connection)
+            results, transaction = await self._queue.settle_before_save(attempt, done, connection)
             if "settled" in results.values():
-                await done.save(connection)
-                if attempt.reserved:
-                    await self._queue.settle_saved(attempt, done, connection)
+                await turn.run(done.save, connection)
+                if await self._settle_saved(attempt, done, connection) != transaction:
+                    raise SaveEndedTransaction
             return results
+
+    async def _settle_saved(self, attempt: Attempt, done: Done, connection: Connection) -> str | None:
+        try:
+            return await self._queue.settle_saved(attempt, done, connection)
+        except asyncpg.InFailedSQLTransactionError as error:
+            raise SaveIgnoredError from error
 
     def _finish(self, pairs: Sequence[Pair], results: dict[Handle, str]) -> None:
         events.stale_claims(results)
         for attempt, ending in pairs:
             events.attempt_ended(attempt, ending)
             self._on_written(attempt)
+
+
+def _may_have_paid(ending: Ending) -> bool:
+    return bool(ending.cost_usd) or (isinstance(ending, Done) and ending.cost_usd is None)
 
 
 def _is_own(error: Exception, own_classes: tuple[str, ...]) -> bool:
@@ -220,20 +263,27 @@ def _is_smallest(ending: Ending) -> bool:
 
 def _instead(ending: Ending, error: Exception) -> Failure:
     """What is written of an ending that cannot be: why, and what it cost as far as that can be said."""
-    failure = classify(error)
     if isinstance(ending, Failure):
         # Its own words cannot be stored, so none are repeated.
         return Failure(
             Category.UNKNOWN,
-            error=f"the phase failed, and its failure cannot be stored: {failure.error_type}",
-            error_type=failure.error_type,
+            error=f"the phase failed, and its failure cannot be stored: {type(error).__name__}",
+            error_type=type(error).__name__,
             error_code=NOT_STORABLE,
             cost_is_known=False,
         )
-    if (
-        isinstance(ending.cost_usd, Decimal)
-        and ending.cost_usd.is_finite()
-        and 0 <= ending.cost_usd <= LARGEST_COST_USD
-    ):
-        return replace(failure, cost_usd=ending.cost_usd)
-    return replace(failure, cost_is_known=False)
+    if isinstance(error, InvalidInput | asyncpg.PostgresError):
+        return not_storable(error, ending.cost_usd)
+    return _with_cost(classify(error), ending.cost_usd)
+
+
+def _instead_of_saving(done: Done, error: Exception) -> Failure:
+    """The same where it was its save that failed, which may succeed another time."""
+    failure = classify(error.error if isinstance(error, SaveEscaped) else error)
+    if isinstance(error, StatementTimedOut):
+        failure = replace(failure, error=f"in its save {failure.error}")
+    return _with_cost(failure, done.cost_usd)
+
+
+def _with_cost(failure: Failure, cost_usd: Decimal | None) -> Failure:
+    return replace(failure, cost_is_known=False) if cost_usd is None else replace(failure, cost_usd=cost_usd)

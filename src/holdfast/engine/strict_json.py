@@ -1,5 +1,6 @@
 """JSON as PostgreSQL's jsonb accepts it: no NUL, no lone surrogate, no NaN, no infinity."""
 
+import json
 import math
 import re
 from typing import NoReturn
@@ -7,6 +8,8 @@ from typing import NoReturn
 from holdfast import json_codec
 from holdfast.errors import InvalidInput
 
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+_FEW = 1000
 # An even number of backslashes before \u0000 means the escape is real and not the text "\u0000".
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -25,6 +28,42 @@ def dump(value: object) -> bytes:
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise InvalidInput("the value holds a NUL character, which PostgreSQL cannot store: remove it")
     return body
+
+
+def exceeds(value: object, size: int) -> bool:
+    """Whether `dump` would return more than so many bytes. Cheap for small values, and never looks far beyond that."""
+    if _is_small(value):
+        return False
+    written = 0
+    try:
+        for part in _ENCODER.iterencode(value):
+            written += len(part) if part.isascii() else len(part.encode(errors="replace"))
+            if written > size:
+                return True
+    except (TypeError, ValueError, RecursionError):
+        pass  # `dump` says what is wrong with it
+    return False
+
+
+def _is_small(value: object) -> bool:
+    """Whether a look at a thousand parts of it shows all, and none of them is a long text."""
+    waiting: list[object] = [value]
+    for _ in range(_FEW):
+        if not waiting:
+            return True
+        part = waiting.pop()
+        if isinstance(part, str):
+            if len(part) > _FEW:
+                return False
+        elif isinstance(part, dict):
+            if len(part) > _FEW or any(isinstance(key, str) and len(key) > _FEW for key in part):
+                return False
+            waiting.extend(part.values())
+        elif isinstance(part, list | tuple):
+            if len(part) > _FEW:
+                return False
+            waiting.extend(part)
+    return not waiting
 
 
 def load(body: bytes) -> object:

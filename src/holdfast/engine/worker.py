@@ -106,7 +106,7 @@ class Worker:
     async def _claim(self, *, until_idle: bool) -> None:
         woken = True
         while not self._stopping.is_set():
-            lanes = self._slots.free_lanes() if self._settler.backlog < 2 * self._slots.total else []
+            lanes = self._slots.free_lanes() if self._settler.congestion < 2 * self._slots.total else []
             if not lanes:
                 await self._wait(self._ended, self._pace.poll_seconds)
                 continue

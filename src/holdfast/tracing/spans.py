@@ -116,7 +116,7 @@ def _about(attempt: Attempt) -> dict[str, AttributeValue]:
 def _outcome(ending: Ending | None) -> dict[str, AttributeValue]:
     match ending:
         case Done():
-            return {"holdfast.outcome": "completed", "holdfast.cost_usd": float(ending.cost_usd)}
+            return {"holdfast.outcome": "completed", "holdfast.cost_usd": float(ending.cost_usd or 0)}
         case Failure():
             category = str(ending.category)
             return {

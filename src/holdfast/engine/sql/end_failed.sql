@@ -30,6 +30,10 @@ begin
         v_decision.charged := false;
         v_decision.holds := null;
     end if;
+    if (p_failure -> 'final')::boolean and v_decision.action in ('retry', 'deadletter') then   -- it would only fail again
+        v_decision.action := 'fail';
+        v_decision.max_retries := 0;
+    end if;
     v_state := case v_decision.action when 'hold' then 'held' when 'requeue' then 'queued'
                                       when 'deadletter' then 'deadletter' else 'failed' end;
     if v_decision.action = 'retry' then

@@ -1,6 +1,7 @@
 -- Ends attempts that failed, as the phase's policy decides: retry later, hold, dead letter, or a permanent failure.
 -- Items: job_id, token, category, error, error_type, error_code, details, retry_after_seconds, cost_usd (not named: unknown,
--- and what was reserved counts as spent), component, correlation_id. result: failed, already, stale as for settle; state is where the job stands now.
+-- and what was reserved counts as spent), component, correlation_id, final (true: no retry comes by itself, whatever the
+-- policy says of the category). result: failed, already, stale as for settle; state is where the job stands now.
 create or replace function holdfast.fail(p_items jsonb)
 returns table (job_id bigint, token bigint, result text, state text, retry_at timestamptz)
 language plpgsql security definer set search_path = holdfast, pg_temp as $$

@@ -18,6 +18,8 @@ language sql stable set search_path = holdfast, pg_temp set jit = off as $$
         when 'failed' then case
             when p_job.ready_at is not null then format('retries %s at %s', p_job.phase, overview_moment(p_job.ready_at))
             when overview_replaced(p_job) is not null then overview_replaced(p_job)
+            when p_job.last_error ->> 'error_code' = 'RESULT_NOT_STORABLE'
+            then format('correct the handler of %s, then retry it: it would return the same again', p_job.phase)
             when p_job.last_error ->> 'category' in (
                      'corrupt_input', 'encrypted', 'unsupported_format', 'too_large', 'unsafe_archive', 'empty_text')
                  and not coalesce(p_job.last_error -> 'details' @> '{"operator_mends": true}', false)

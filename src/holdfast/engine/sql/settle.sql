@@ -1,5 +1,6 @@
 -- Ends attempts that succeeded: records them, moves each job to its next phase and queues it, or ends it, in one step.
--- Items: job_id, token, output, cost_usd, metadata (merged into the document's), ends_as (a status: the job is done with
+-- Items: job_id, token, output, cost_usd, cost_is_known (false: nobody knows what it cost, and what was reserved counts as
+-- spent), metadata (merged into the document's), ends_as (a status: the job is done with
 -- it at once, whatever phases would follow), saves (the caller writes more in this transaction and then calls settle_saved(),
 -- which settles the money; such an item comes alone).
 -- result: settled; already (this very attempt was settled before: safe to repeat after a cut connection); stale (someone else
@@ -10,6 +11,7 @@ language plpgsql security definer set search_path = holdfast, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    c_cost_unknown constant jsonb := '{"error": "its handler does not know what it cost", "details": {"cost_is_known": false}}';
     v_now timestamptz := clock();
     v_settled bigint[] := '{}';
     v_late jsonb := '[]';
@@ -20,14 +22,15 @@ begin
     with item as materialized (
         select distinct on (i.job_id, i.token)
                i.job_id, i.token, nullif(i.output, 'null') as output, coalesce(i.cost_usd, 0) as cost_usd,
-               i.ends_as
+               i.cost_is_known, i.ends_as
         from jsonb_to_recordset(p_items)
-             as i(job_id bigint, token bigint, output jsonb, cost_usd numeric, ends_as text)
+             as i(job_id bigint, token bigint, output jsonb, cost_usd numeric, cost_is_known boolean, ends_as text)
         order by i.job_id, i.token
     ),
     locked as materialized (
         -- By key alone: where the state is named too, a plan may walk all jobs under way once for every item.
-        select j.*, i.output, i.cost_usd, i.ends_as, i.token as named_token
+        select j.*, i.output, case when i.cost_is_known is false then known_cost(j) else i.cost_usd end as cost_usd,
+               case when i.cost_is_known is false then c_cost_unknown end as error, i.ends_as, i.token as named_token
         from item i
         join pipeline_job j on j.id = i.job_id
         for update of j
@@ -37,9 +40,9 @@ begin
     ),
     recorded as (
         insert into pipeline_phase (job_id, document_id, organisation, pipeline, phase, run, token, parent_phase_id, outcome,
-                                    attempt, worker_id, started_at, ended_at, input, output, cost_usd)
+                                    attempt, worker_id, started_at, ended_at, input, output, error, cost_usd)
         select e.id, e.document_id, e.organisation, e.pipeline, e.phase, e.run, e.token, e.retried_phase_id, 'completed',
-               e.retry_count + 1, e.worker_id, e.started_at, v_now, e.input, e.output, e.cost_usd
+               e.retry_count + 1, e.worker_id, e.started_at, v_now, e.input, e.output, e.error, e.cost_usd
         from ending e
     ),
     moved as (
@@ -125,7 +128,8 @@ language sql set search_path = holdfast, pg_temp set enable_seqscan = off set ji
                        else late_token(n.job_id, n.token, n.cost_usd) end as token
         from jsonb_array_elements(p_items) i
         cross join lateral (select (i ->> 'job_id')::bigint as job_id, (i ->> 'token')::bigint as token,
-                                   coalesce((i ->> 'cost_usd')::numeric, 0) as cost_usd) n
+                                   case when (i -> 'cost_is_known') = 'false' then null
+                                        else coalesce((i ->> 'cost_usd')::numeric, 0) end as cost_usd) n
         -- A job settled just now still has the token of the handle that did it.
         where not exists (select from pipeline_job j where j.id = (i ->> 'job_id')::bigint and j.id = any (p_settled)
                           and j.token = (i ->> 'token')::bigint)
@@ -169,14 +173,14 @@ begin
     end if;
     if exists (select from budget) and not jsonb_path_exists(p_items, '$[*] ? (@.saves == true)') then
         perform lock_budgets_and_holds(p_settled);
-        perform settle_entry(i.job_id, i.token, coalesce(i.cost_usd, 0))
-        from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, cost_usd numeric)
+        perform settle_entry(i.job_id, i.token, case when i.cost_is_known is false then null else coalesce(i.cost_usd, 0) end)
+        from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, cost_usd numeric, cost_is_known boolean)
         join budget_entry e on e.job_id = i.job_id and e.token = i.token and e.settled_at is null
         where i.job_id = any (p_settled);
     end if;
 end $$;
 
--- Settles the money of an attempt that "saves", when it has: from here to the end of the transaction everyone who pays from the
+-- Settles the money of an attempt that "saves", when it has; null where nobody knows what it cost. From here to the end of the transaction everyone who pays from the
 -- same budget waits.
 create or replace function holdfast.settle_saved(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
@@ -186,7 +190,7 @@ begin
     if exists (select from pipeline_phase where job_id = p_job_id and token = v_token and outcome = 'completed') then
         perform reopen_resumed(p_job_id, v_token);
         perform lock_budgets_and_holds(array[p_job_id]);
-        perform settle_entry(p_job_id, v_token, coalesce(p_cost_usd, 0));
+        perform settle_entry(p_job_id, v_token, p_cost_usd);
     end if;
 end $$;
 
