@@ -1339,6 +1339,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function wake_parents() returns bigint, with its owner's rights, callable by holdfast_worker
 -- function wall_off(p_table regclass) returns void
 -- function warnings_of(p_documents bigint[]) returns TABLE(document_id bigint, source_name text, code text, message text), callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function was_taken_away(p_attempt holdfast.pipeline_phase) returns boolean
 -- function weakness(p_kind text) returns integer, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function with_parts(p_documents bigint[]) returns bigint[]
 -- function without_cost(p_attempt holdfast.pipeline_phase) returns holdfast.pipeline_phase

@@ -21,7 +21,7 @@ from holdfast.embed.reindex import Reindexed, reindex, remove_replaced
 from holdfast.engine import events
 from holdfast.engine.answer import Answer, deliver
 from holdfast.engine.control import Control
-from holdfast.engine.doctor import Finding, Repair, examine, repair
+from holdfast.engine.doctor import Finding, Repair, examine, journal_findings, record_journal, repair
 from holdfast.engine.lifeline import Pace
 from holdfast.engine.overview import Overview
 from holdfast.engine.pipeline import Pipeline
@@ -267,7 +267,8 @@ class App:
         """Prove the invariants; what comes back does not hold. `deep` reads every artifact of finished documents."""
         broken = await missing_artifacts(self.database, self.assembly.store, deep=deep)
         owners = await ownership_findings(self.database, self.assembly.store)
-        return [*await examine(self.database), *artifact_findings(broken), *owners]
+        waiting = await self.assembly.journal.waiting(self.database)
+        return [*journal_findings(waiting), *await examine(self.database), *artifact_findings(broken), *owners]
 
     async def database_doubts(self) -> list[str]:
         """What keeps searches from being answered by meaning, and who keeps the database from cleaning up."""
@@ -276,8 +277,9 @@ class App:
         return [*notes, *await old_snapshots(self.database)]
 
     async def repair(self, actor: str) -> list[Repair]:
-        """Mend what can be mended at any time, audited under this name."""
-        return await repair(self.database, actor=actor)
+        """Mend what can be mended at any time, audited under this name; first record what was paid for already."""
+        recorded = await record_journal(self.assembly.journal, self.database)
+        return [*recorded, *await repair(self.database, actor=actor)]
 
     async def register(self) -> None:
         """Make the configured pipelines known, so that documents can be submitted before any worker has run.

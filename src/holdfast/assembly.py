@@ -90,7 +90,7 @@ class Assembly:
 
     def with_database(self, database: Database) -> "Assembly":
         """The same tools, opened once, for another view of the database."""
-        _ = self.store, self.embedder, self.children
+        _ = self.store, self.embedder, self.children, self.journal
         other = copy(self)
         other._database = database
         return other

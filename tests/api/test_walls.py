@@ -100,7 +100,7 @@ async def theirs(guarded: Served) -> Theirs:
     worker = await guarded.worker()
     await worker.fail_once("store", CorruptInput(f"{TELLTALE} is torn"))
     await Library(database).put(submitted.document_id, 0, f"The ferry to {TELLTALE} leaves at noon.")
-    await database.execute("update holdfast.document set searchable_at = holdfast.clock()")
+    await database.execute("select holdfast.publish_document($1, $2)", submitted.document_id, submitted.job_id)
     await database.execute("select holdfast.store_story($1, $2::text::jsonb)", submitted.document_id, _story())
     await database.execute("select holdfast.store_reading($1, $2, 'model')", submitted.document_id, TELLTALE)
     await keep(guarded, submitted.document_id, "original", b"bytes of " + TELLTALE.encode(), organisation="other")

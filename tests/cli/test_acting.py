@@ -4,11 +4,16 @@ import asyncio
 import json
 import re
 from contextlib import AsyncExitStack
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from holdfast.db.connection import Database
+from holdfast.engine.journal import INSTALLATION
+from holdfast.engine.pipeline import Done
+from holdfast.engine.queue import Lane, Queue, ending_call
+from holdfast.engine.strict_json import dump
 from tests.cli.conftest import CommandLine
 from tests.conftest import Clock
 
@@ -152,6 +157,36 @@ def test_doctor_mends_what_it_may(broken: CommandLine) -> None:
 
     assert [repair["ids"] for repair in result.json["repairs"]] == [[1]]
     assert result.json["findings"] == []
+
+
+@pytest.fixture
+async def left_on_disk(seeded: CommandLine, database: Database, clock: Clock) -> CommandLine:
+    """A dead worker has two jobs; what it had paid for the first is on this disk."""
+    claimed = await Queue(database).claim("worker-1", [Lane("reports", "embed", 2)])
+    await clock.advance(minutes=1)
+    place = Path(seeded.settings["HOLDFAST_HOME"]) / "journal" / str(await database.fetchval(INSTALLATION))
+    folder = place / "1-dead"
+    folder.mkdir(parents=True)
+    verb, body = ending_call(claimed[0], Done(cost_usd=Decimal("0.01")))
+    (folder / f"{verb}-1.json").write_bytes(dump(body))
+    return seeded
+
+
+def test_doctor_names_paid_results_on_this_disk_and_what_comes_first(left_on_disk: CommandLine) -> None:
+    result = left_on_disk.run("doctor")
+
+    assert result.code == 1
+    assert "I22 is broken" in result.out
+    assert "job: 4\n" in result.out
+    assert "start a worker with this HOLDFAST_HOME first" in " ".join(result.out.split())
+
+
+def test_repair_records_paid_results_before_it_takes_jobs_back(left_on_disk: CommandLine) -> None:
+    result = left_on_disk.succeed("doctor", "--repair", "--json")
+
+    assert [(repair["invariant"], repair["ids"]) for repair in result.json["repairs"]] == [("I22", [4]), ("I19", [5])]
+    assert result.json["findings"] == []
+    assert (_state(left_on_disk, 4), _state(left_on_disk, 5)) == ("done", "queued")
 
 
 async def test_doctor_names_who_keeps_an_old_snapshot(holdfast: CommandLine, database: Database, clock: Clock) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.cli.logs import OTHERS, configure_logs
+from holdfast.cli.repeated import EVERY_SECONDS, SaidSeldom
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +68,23 @@ def test_collector_that_does_not_answer_is_told_in_the_same_form(capsys: pytest.
     configure_logs("json")
     logging.getLogger("opentelemetry.sdk").warning("Queue full, dropping %s.", "Span")
     assert [line["event"] for line in _lines(capsys)] == ["Queue full, dropping Span."]
+
+
+def test_what_is_said_again_and_again_is_said_at_once_then_seldom(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs("json")
+    for _ in range(500):
+        logging.getLogger("holdfast").warning("database.unavailable", extra={"error": "refused"})
+    logging.getLogger("holdfast").warning("worker.lost")
+    assert [line["event"] for line in _lines(capsys)] == ["database.unavailable", "worker.lost"]
+
+
+def test_what_was_not_said_is_counted_and_its_jobs_are_named() -> None:
+    now = 0.0
+    seldom = SaidSeldom(clock=lambda: now)
+    said = []
+    for job in (1, 2, 3, 2):
+        record = logging.makeLogRecord({"msg": "attempt.not_written_yet", "job": job})
+        said.append(seldom.filter(record))
+        now += EVERY_SECONDS / 3 + 0.1
+    assert said == [True, False, False, True]
+    assert (record.__dict__["times"], record.__dict__["jobs"]) == (3, [2, 3])

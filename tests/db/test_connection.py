@@ -257,6 +257,24 @@ async def test_listener_hears_notifications(database: Database) -> None:
         listening.cancel()
 
 
+async def test_listener_says_what_ended_its_connection_even_if_that_has_no_words(
+    dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Proxy(dsn) as proxy, _answering_within(0.5, proxy.dsn) as database:
+        proxy.answer_delay_seconds = 1.0
+        listening = asyncio.create_task(database.listen("news", lambda _: None))
+        async with asyncio.timeout(60):
+            while not (said := [record for record in caplog.records if record.message == "listening.interrupted"]):
+                await asyncio.sleep(0.05)
+        listening.cancel()
+    assert said[0].__dict__["error"] == "TimeoutError"
+
+
+async def test_read_only_database_says_whom_to_ask(database: Database) -> None:
+    with pytest.raises(DatabaseUnavailable, match="point HOLDFAST_DATABASE_URL at the primary"):
+        await database.execute("do $$ begin set transaction read only; create table public.refused (); end $$")
+
+
 async def test_listener_comes_back_after_its_connection_was_killed(database: Database) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     listening = asyncio.create_task(database.listen("news", heard.put_nowait))

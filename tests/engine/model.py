@@ -168,6 +168,7 @@ class Model(History):
             return self.fail(later, category, retry_after=retry_after, cost=cost, needs=needs)
         if job is None:
             ended_so = self.ended_as(handle) in ("failed", "timeout", "released")
+            ended_so = ended_so and not self.attempts[handle].taken_back
             return "already" if ended_so else "stale"
         outcome = "timeout" if category == "timeout" else "failed"
         self._fail(job, outcome, category, billed=cost, retry_after=retry_after, needs=needs)
@@ -418,7 +419,9 @@ class Model(History):
         """Take back what works without progress; what it spent nobody knows."""
         stuck = [j for j in self.jobs.values() if j.progress_at and j.progress_at < self.now - stuck_for]
         for job in stuck:
-            self.give_back(job.handle)
+            handle = job.handle
+            self.give_back(handle)
+            self.attempts[handle].taken_back = True
         return {job.id for job in stuck}
 
     def waiting_for(self, scope: Scope) -> int:

@@ -62,18 +62,20 @@ class History:
         return resumed
 
     def resume(self, handle: Handle, worker: str | None = None) -> Handle | None:
-        """Take up again an attempt that was taken to be lost, as long as its token is still the newest."""
+        """Take up again an attempt that was taken from its worker, as long as its token is still the newest."""
         job, lost = self.jobs[handle[0]], self.attempts.get(handle)
         if job.token != handle[1] or job.state not in ("queued", "held", "deadletter"):
             return None
-        if lost is None or (lost.outcome, lost.run, lost.phase) != ("lost", job.run, job.phase) or lost.known:
+        if lost is None or not lost.taken_away or (lost.taken_back and worker):
+            return None  # what an operator took back may end, but not go on
+        if (lost.run, lost.phase) != (job.run, job.phase) or lost.known:
             return None  # where its cost came late, so did its ending
         if job.state == "deadletter" and any(other.state not in FINAL for other in self.jobs_of(job.document)):
             return None
         job.leave_worker("working")
         job.token, job.status = job.token + 1, PHASE[job.phase].working
         job.worker, job.started_at, job.progress_at = worker or lost.worker, lost.started_at, self.now
-        job.crash_count = max(job.crash_count - 1, 0)
+        job.crash_count = max(job.crash_count - int(lost.outcome == "lost"), 0)
         job.cost -= lost.cost
         lost.cost, lost.known, lost.resumed_as = ZERO, None, job.token
         self.money.reopen(handle, job.handle)

@@ -82,10 +82,16 @@ class Attempt:
     cost: Decimal = ZERO
     known: bool | None = None
     resumed_as: int | None = None
+    taken_back: bool = False
 
     @property
     def may_become_known(self) -> bool:
-        return self.known is not True and (self.outcome in ("lost", "cancelled") or self.known is False)
+        return self.known is not True and (self.outcome == "cancelled" or self.taken_away or self.known is False)
+
+    @property
+    def taken_away(self) -> bool:
+        """Whether it was taken from its worker, which may still tell how it ended."""
+        return self.outcome == "lost" or self.taken_back
 
 
 @dataclass(slots=True)

@@ -2,18 +2,21 @@
 
 import asyncio
 import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.assembly import Assembly
 from holdfast.db.connection import Database
 from holdfast.engine.journal import AFTER_SECONDS, INSTALLATION, Journal
 from holdfast.event_loop import THREADS, in_reserved_thread
+from holdfast.settings import Settings
 
 BREAK_ON_FAIL = """
 alter function holdfast.fail(jsonb) rename to fail_kept;
-create function holdfast.fail(p_items jsonb) returns void language plpgsql as $$
+create function holdfast.fail(p_items jsonb) returns table (result text) language plpgsql as $$
 begin raise exception 'could not read block 7' using errcode = 'XX000'; end $$;
 """
 MEND_FAIL = """
@@ -52,6 +55,66 @@ async def test_entry_that_breaks_the_server_every_time_keeps_no_other_waiting(
     await database.execute(MEND_FAIL)
     await Journal(tmp_path).replay(database)
     assert not folder.exists()
+
+
+async def test_what_a_neighbour_leaves_is_offered_while_others_live(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = Journal(tmp_path)
+    await journal.replay(database)
+    folder = tmp_path / str(await database.fetchval(INSTALLATION)) / "1-dead"
+    folder.mkdir(parents=True)
+    (folder / "settle-1.json").write_text('[{"job_id": 7, "token": 1, "cost_usd": 0.1, "phase": "ask"}]')
+    await journal.adopt(database, within_seconds=60)
+    assert not folder.exists()
+    (said,) = [record.__dict__ for record in caplog.records if record.message == "journal.replayed"]
+    assert (said["job"], said["phase"], said["result"]) == (7, "ask", "stale")
+
+
+async def test_result_is_kept_once_the_disk_has_room_again(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "journal"
+    journal = Journal(root)
+    await journal.replay(database)
+    root.write_text("where a folder should be")
+    finished = asyncio.Event()
+    item = {"job_id": 7, "token": 1, "phase": "ask"}
+    guard = asyncio.create_task(journal.guard(lambda: ("settle", [item]), finished.wait()))
+    async with asyncio.timeout(60):
+        while not caplog.records:
+            await asyncio.sleep(0.05)
+        root.unlink()
+        while not _kept(root):
+            await asyncio.sleep(0.05)
+    assert journal.kept == (1, _kept(root)[0].parent)
+    finished.set()
+    await guard
+    assert (_kept(root), journal.kept[0]) == ([], 0)
+    said = caplog.records[0].__dict__
+    assert (said["message"], said["job"], said["phase"]) == ("journal.not_kept", 7, "ask")
+    assert "paid for again" in said["meaning"]
+
+
+async def test_nobody_else_can_read_what_is_kept(database: Database, tmp_path: Path) -> None:
+    root = tmp_path / "journal"
+    root.mkdir(mode=0o755)
+    journal, finished = Journal(root), asyncio.Event()
+    await journal.replay(database)
+    guard = asyncio.create_task(journal.guard(lambda: ("settle", []), finished.wait()))
+    async with asyncio.timeout(60):
+        while not _kept(root):
+            await asyncio.sleep(0.05)
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (root, *root.rglob("*"))}
+    finished.set()
+    await guard
+    assert modes == {True: 0o700, False: 0o600}
+
+
+async def test_built_in_phases_keep_answers_in_the_journal_of_their_worker(database: Database, tmp_path: Path) -> None:
+    async with AsyncExitStack() as resources:
+        assembly = Assembly(Settings(home=tmp_path), database, resources)
+        assert assembly.with_database(database.patient).journal is assembly.journal
 
 
 async def test_disk_that_hangs_keeps_no_name_look_up_waiting(database: Database, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from holdfast.db.connection import Database
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import classify
+from holdfast.engine.control import Control
+from holdfast.engine.doctor import examine
 from holdfast.engine.executor import perform
 from holdfast.engine.pipeline import Awaits, Done, GiveBack, Phase, Pipeline
 from holdfast.errors import NetworkTimeout
@@ -81,6 +83,58 @@ async def test_third_loss_is_no_dead_letter_once_the_result_arrives(database: Da
     assert (await scenario.job(attempts[0].job_id))["state"] == "deadletter"
     assert await _results(scenario, attempts[-1], PAID) == ["settled"]
     assert (await scenario.job(attempts[0].job_id))["state"] == "done"
+
+
+async def test_result_of_a_job_that_an_operator_took_back_is_kept_while_nobody_has_claimed_it(
+    database: Database, clock: Clock
+) -> None:
+    scenario = await _stories(database)
+    attempt = await _claim_and_requeue(scenario, clock)
+    assert await _results(scenario, attempt, PAID) == ["settled"]
+    assert await _results(scenario, attempt, PAID) == ["already"]
+    assert (await scenario.job(attempt.job_id))["state"] == "done"
+    assert await scenario.outcomes(attempt.job_id) == ["released", "completed"]
+    assert await _spent(database) == await _recorded(database) == Decimal("0.25")
+    assert await examine(database) == []
+
+
+async def test_failure_of_a_job_that_an_operator_took_back_counts_once(database: Database, clock: Clock) -> None:
+    scenario = await _stories(database)
+    attempt = await _claim_and_requeue(scenario, clock)
+    failure = replace(classify(NetworkTimeout("reset")), cost_usd=Decimal("0.1"))
+    for said in ("failed", "already"):
+        assert list((await scenario.queue.fail([(attempt, failure)])).values()) == [said]
+    assert (await scenario.job(attempt.job_id))["retry_count"] == 1
+    assert await _spent(database) == await _recorded(database) == Decimal("0.1")
+
+
+async def test_result_of_a_job_that_an_operator_took_back_and_another_claimed_leaves_its_cost(
+    database: Database, clock: Clock
+) -> None:
+    scenario = await _stories(database)
+    late = await _claim_and_requeue(scenario, clock)
+    again = await scenario.claim_one("enrich", worker=OTHER)
+    assert await _results(scenario, late, PAID) == ["stale"]
+    await scenario.settle([again], replace(PAID, cost_usd=Decimal("0.5")))
+    assert await _recorded(database) == Decimal("0.75")
+
+
+async def test_job_that_an_operator_took_back_is_not_worked_on_again_because_its_worker_names_it(
+    database: Database, clock: Clock
+) -> None:
+    scenario = await _stories(database)
+    attempt = await _claim_and_requeue(scenario, clock)
+    pulse = await scenario.queue.heartbeat(WORKER, [attempt])
+    assert (pulse.stale, pulse.renewed) == (frozenset({(attempt.job_id, attempt.token)}), {})
+
+
+async def test_job_that_its_worker_gave_back_is_not_ended_once_more(database: Database) -> None:
+    scenario = await _stories(database)
+    attempt = await scenario.claim_one("enrich")
+    await scenario.reserve(attempt, "1")
+    await scenario.queue.give_back([(attempt, GiveBack("its worker stopped", cost_usd=None))])
+    assert await _results(scenario, attempt, PAID) == ["stale"]
+    assert (await scenario.job(attempt.job_id))["state"] == "queued"
 
 
 async def test_running_attempt_goes_on_under_a_new_token(database: Database, clock: Clock) -> None:
@@ -188,6 +242,7 @@ async def test_cost_of_an_attempt_that_an_operator_took_back_becomes_known(
     await database.execute("select holdfast.requeue_stuck(1)")
     error = await database.fetchval("select error from holdfast.pipeline_phase")
     assert error["details"] == {"cost_is_known": False}
+    await scenario.claim_one("ask")
     assert await _results(scenario, attempt, PAID) == ["stale"]
     assert await _recorded(database) == Decimal("0.25")
 
@@ -364,6 +419,15 @@ async def _claim_and_lose(scenario: Scenario, clock: Clock) -> Attempt:
     await clock.advance(seconds=LEASE_SECONDS + 1)
     await scenario.queue.heartbeat(OTHER, [])
     assert (await scenario.queue.sweep(LEASE_SECONDS))["lost_jobs"] == [attempt.job_id]
+    return attempt
+
+
+async def _claim_and_requeue(scenario: Scenario, clock: Clock) -> Attempt:
+    """An attempt that has reserved money, and whose job an operator takes back."""
+    attempt = await scenario.claim_one("enrich")
+    assert await scenario.reserve(attempt, "1")
+    await clock.advance(seconds=1)
+    assert await Control(scenario.database, "ann").requeue_stuck(minutes=0) == [attempt.job_id]
     return attempt
 
 

@@ -65,6 +65,18 @@ async def test_health_counts_no_silent_worker(overview: Overview, watched: Scena
     assert (health["workers"], health["healthy"]) == (0, False)
 
 
+async def test_health_is_not_content_with_jobs_that_only_dead_workers_have(
+    overview: Overview, watched: Scenario, clock: Clock
+) -> None:
+    await watched.submit()
+    await watched.claim_one("extract")
+    assert (await overview.health())["healthy"]
+    await clock.advance(seconds=20)
+    health = await overview.health()
+    assert (health["working"], health["workers"], health["healthy"]) == (1, 0, False)
+    assert health["problems"][0].startswith("1 jobs are with workers that are gone")
+
+
 async def test_health_warns_of_many_errors(overview: Overview, watched: Scenario, clock: Clock) -> None:
     await watched.submit(5)
     await watched.fail_once("extract", DAMAGED)

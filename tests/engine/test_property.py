@@ -111,7 +111,7 @@ class Sabotage:
 
 
 SABOTAGES = [
-    Sabotage("fencing", "settle(jsonb)", " and j.token = i.token"),
+    Sabotage("fencing", "settle(jsonb)", " and token = named_token"),
     Sabotage("the fencing of failures", "claimed_job(bigint, bigint)", " and j.token = p_token"),
     Sabotage(
         "the judge's own silence",

@@ -23,7 +23,7 @@ from tests.stories.newsroom import Newsroom, asked
 PROMPT = {"prompt": "A poem about the tidal gate", "instructions": "In four lines."}
 SLOTS = 80
 # The clock of the database runs ahead of the worker, which must not count as lost for that.
-NEVER_LOST = replace(QUICK, lease_seconds=3600)
+NEVER_LOST = replace(QUICK, lease_seconds=200)
 AT_ONCE = Policy.retrying("generation_at_once", (0, 0, 0))
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import structlog
 
+from holdfast.cli.repeated import SaidSeldom
 from holdfast.engine.redaction import clean_tail
 
 # Libraries that say something of their own while they work for us.
@@ -20,6 +21,7 @@ def configure_logs(log_format: Literal["auto", "json", "console"], *, level: int
     """
     for_people = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
     handler = logging.StreamHandler()
+    handler.addFilter(SaidSeldom())
     handler.setFormatter(_formatter(for_people=for_people))
     _send("holdfast", handler, level)
     for name in OTHERS:

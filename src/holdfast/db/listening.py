@@ -30,7 +30,10 @@ async def keep_listening(opener: Opener, channel: str, callback: Listener) -> No
                 connection.terminate()
         except Exception as error:
             # Work is found by polling meanwhile: nothing that goes wrong here is worth a process.
-            _log.warning("listening.interrupted", extra={"error": str(error), "error_type": type(error).__name__})
+            _log.warning(
+                "listening.interrupted",
+                extra={"error": str(error) or type(error).__name__, "error_type": type(error).__name__},
+            )
         await asyncio.sleep(pauses.next())
 
 

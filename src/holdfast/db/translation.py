@@ -72,6 +72,11 @@ def _from_server(error: asyncpg.PostgresError) -> HoldfastError | None:
     state = error.sqlstate or ""
     if state in RAISED_BY_US:
         return RAISED_BY_US[state](_whole_text(error))
+    if state in READ_ONLY:
+        return DatabaseUnavailable(
+            f"the database lets nobody write now: {error}; if this is a standby or a failover, wait for it, or point "
+            "HOLDFAST_DATABASE_URL at the primary; if its disk is full, ask who runs it for room"
+        )
     if state in UNAVAILABLE or state.startswith(UNAVAILABLE_CLASSES):
         return DatabaseUnavailable(f"the database cannot answer now: {error}")
     if state.startswith(UNUSABLE_CLASSES):

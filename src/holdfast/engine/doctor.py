@@ -8,10 +8,13 @@ from typing import TypeAlias
 
 from holdfast.db.connection import Connection, Database
 from holdfast.engine.invariants import CHECKS, Check, Subject
+from holdfast.engine.journal import Journal, Waiting
+from holdfast.engine.patience import ask_once
 
 Id: TypeAlias = int | str
 
 IDS_SHOWN = 20
+JOURNAL = "i22_journal_is_recorded"
 BATCH = 100
 CHECK_SECONDS = 3600.0  # millions of rows may be read; a lost connection is noticed by the next, short, statement
 
@@ -61,6 +64,33 @@ class Repair:
     title: str
     subject: Subject
     ids: tuple[Id, ...]
+
+
+def journal_findings(waiting: Waiting | None) -> list[Finding]:
+    """What lies paid for on this disk, as the doctor tells it: one finding for all, or none."""
+    if waiting is None:
+        return []
+    return [
+        Finding(
+            check=JOURNAL,
+            invariant="I22",
+            title="a paid result of a dead worker is on this disk and not recorded",
+            subject="job",
+            count=waiting.count,
+            ids=waiting.jobs[:IDS_SHOWN],
+            explanation=f"They are in {waiting.place}, and would be paid for again: start a worker with this "
+            "HOLDFAST_HOME first, before anything takes these jobs back.",
+            mend="Start a worker with this HOLDFAST_HOME: it records them first.",
+            repairable=True,
+        )
+    ]
+
+
+async def record_journal(journal: Journal, database: Database) -> list[Repair]:
+    """Record what dead workers left on this disk: first of all, for other repairs take such jobs back."""
+    recorded = await journal.replay(database, patience=ask_once)
+    jobs = sorted({subject.job for subject in recorded if subject.job is not None})
+    return [Repair(JOURNAL, "I22", "paid results on this disk are recorded", "job", tuple(jobs))] if jobs else []
 
 
 async def examine(database: Database) -> list[Finding]:

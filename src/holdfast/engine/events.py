@@ -7,6 +7,7 @@ from typing import Protocol
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.classify import Failure
+from holdfast.engine.journal_files import Subject
 from holdfast.engine.pipeline import Awaits, Done, Ending, GiveBack
 from holdfast.engine.queue import Handle
 
@@ -51,6 +52,18 @@ def sandbox_has_gaps(gaps: str) -> None:
 
 def worker_stopped(worker: str, given_back: int) -> None:
     _say(logging.INFO, "worker.stopped", worker=worker, given_back=given_back)
+
+
+def results_left_on_disk(worker: str, count: int, path: str) -> None:
+    """The worker ends, and the database has not taken what it had paid for."""
+    _say(
+        logging.WARNING,
+        "journal.left",
+        worker=worker,
+        results=count,
+        path=path,
+        next="start a worker with this HOLDFAST_HOME within a lease after the database is back: it records them",
+    )
 
 
 def worker_lost(worker: str, running: int) -> None:
@@ -142,24 +155,42 @@ def ending_delayed(count: int, error: Exception) -> None:
     _say(logging.WARNING, "attempt.not_written_yet", endings=count, error=str(error), error_type=type(error).__name__)
 
 
-def journal_replayed(verb: str) -> None:
-    """A paid result that a dead worker had left on disk is recorded."""
-    _say(logging.WARNING, "journal.replayed", verb=verb)
+def journal_replayed(verb: str, subject: Subject, result: str) -> None:
+    """The database has been told of a paid result that a dead worker had left on disk; "stale": of its cost only."""
+    _say(logging.WARNING, "journal.replayed", job=subject.job, phase=subject.phase, verb=verb, result=result)
 
 
-def journal_refused(path: str, error: Exception) -> None:
+def journal_refused(path: str, subject: Subject, error: Exception) -> None:
     """The database refuses what a dead worker had left on disk; the file stays for someone to look at."""
-    _say(logging.ERROR, "journal.refused", path=path, error=str(error), error_type=type(error).__name__)
+    _say_of_entry("journal.refused", subject, error, path=path)
 
 
-def journal_set_aside(path: str, error: Exception) -> None:
+def journal_set_aside(path: str, subject: Subject, error: Exception) -> None:
     """The database fails at what a dead worker had left on disk; the next worker that starts offers it once more."""
-    _say(logging.ERROR, "journal.set_aside", path=path, error=str(error), error_type=type(error).__name__)
+    _say_of_entry("journal.set_aside", subject, error, path=path)
 
 
-def journal_not_kept(error: Exception) -> None:
-    """A paid result is in memory only while the database is away: the disk does not take it."""
-    _say(logging.ERROR, "journal.not_kept", error=str(error))
+def journal_not_read(path: str, error: Exception) -> None:
+    """What dead workers may have left on disk cannot be read now; the next sweep looks again."""
+    _say(logging.ERROR, "journal.not_read", path=path, error=str(error), error_type=type(error).__name__)
+
+
+def journal_not_kept(subject: Subject, error: Exception) -> None:
+    """A paid result is in memory only while the database is away: the disk does not take it. It is tried again."""
+    meaning = "if this worker dies before the database is back, the call is paid for again"
+    _say_of_entry("journal.not_kept", subject, error, meaning=meaning)
+
+
+def _say_of_entry(event: str, subject: Subject, error: Exception, **fields: object) -> None:
+    _say(
+        logging.ERROR,
+        event,
+        job=subject.job,
+        phase=subject.phase,
+        **fields,
+        error=str(error),
+        error_type=type(error).__name__,
+    )
 
 
 def stale_claims(results: Mapping[Handle, str]) -> None:

@@ -198,7 +198,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "i19_no_dead_worker",
         "a job stays with a dead worker",
-        "Its worker has been silent for over 30 s, or is unknown, and no sweep took the job back.",
+        "Its worker has been silent for over 30 s, or is unknown, and no sweep took the job back. If it died while the "
+        "database was away, what it had paid for is on its disk: start a worker with its HOLDFAST_HOME first.",
         "Start a worker, or let --repair take the job back.",
     ),
     Check(

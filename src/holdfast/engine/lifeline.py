@@ -6,7 +6,7 @@ import random
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -48,13 +48,21 @@ class Lifeline:
     """A worker's standing with the database. Only the database's word ends a claim: being out of touch ends nothing."""
 
     def __init__(
-        self, queue: Queue, claims: Claims, *, pulse: Queue, lanes: Callable[[], Sequence[Lane]], pace: Pace
+        self,
+        queue: Queue,
+        claims: Claims,
+        *,
+        pulse: Queue,
+        lanes: Callable[[], Sequence[Lane]],
+        pace: Pace,
+        before_sweep: Callable[[], Awaitable[None]],
     ) -> None:
         self._queue = queue
         self._pulse = pulse
         self._claims = claims
         self._lanes = lanes
         self._pace = pace
+        self._before_sweep = before_sweep
         self._soon = asyncio.Event()
         self._sweeping = asyncio.Lock()
         # How many jobs its sweeps have let go on.
@@ -131,6 +139,8 @@ class Lifeline:
     async def sweep_once(self) -> Mapping[str, Any]:
         """Take back what dead workers held, some hundred jobs of it, and say what that was."""
         async with self._sweeping:
+            # First what dead neighbours left on this disk: a job whose result is here is not to be claimed again.
+            await self._before_sweep()
             swept = await self._queue.sweep(self._pace.lease_seconds, self.worker_id)
             self.moved += len(swept["lost_jobs"]) + len(swept["timed_out_jobs"]) + swept["rerouted_jobs"]
         events.swept(swept["lost_jobs"], swept["timed_out_jobs"])

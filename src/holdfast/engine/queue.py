@@ -254,18 +254,24 @@ class Queue:
 
 def ending_call(attempt: Attempt, ending: Ending) -> tuple[str, list[dict[str, object]]]:
     """The verb that records an ending, and its items; of one that saves only what it cost, for a save is code."""
+    verb, item = _ending_call(attempt, ending)
+    # For whoever reads it: the database knows.
+    return verb, [item | {"phase": attempt.phase}]
+
+
+def _ending_call(attempt: Attempt, ending: Ending) -> tuple[str, dict[str, object]]:
     match ending:
         case Done() if ending.save is not None:
             reason = "its worker ended before what it had done could be stored"
-            return "give_back", [_given_back_item(attempt, GiveBack(reason, cost_usd=ending.cost_usd))]
+            return "give_back", _given_back_item(attempt, GiveBack(reason, cost_usd=ending.cost_usd))
         case Done():
-            return "settle", [_done_item(attempt, ending)]
+            return "settle", _done_item(attempt, ending)
         case Awaits():
-            return "await_answers", [_awaits_item(attempt, ending)]
+            return "await_answers", _awaits_item(attempt, ending)
         case Failure():
-            return "fail", [_failure_item(attempt, ending)]
+            return "fail", _failure_item(attempt, ending)
         case GiveBack():
-            return "give_back", [_given_back_item(attempt, ending)]
+            return "give_back", _given_back_item(attempt, ending)
     assert_never(ending)
 
 

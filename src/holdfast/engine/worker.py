@@ -54,7 +54,12 @@ class Worker:
         # What keeps the claims alive is served first, from connections that handlers cannot take.
         self._queue = Queue(database.urgent)
         self._lifeline = Lifeline(
-            self._queue, self, pulse=Queue(database.vital), lanes=self._slots.all_lanes, pace=self._pace
+            self._queue,
+            self,
+            pulse=Queue(database.vital),
+            lanes=self._slots.all_lanes,
+            pace=self._pace,
+            before_sweep=self._adopt,
         )
         self._journal = journal
         self._settler = Settler(
@@ -230,6 +235,11 @@ class Worker:
             await self._wait(self._work, self._pause())
         return int(moved + undecided)
 
+    async def _adopt(self) -> None:
+        """Have recorded what neighbours that died had paid for, as far as it is on this disk."""
+        if self._journal is not None:
+            await self._journal.adopt(self._database.urgent, within_seconds=self._pace.lease_seconds)
+
     async def _listen(self) -> None:
         await self._database.listen("holdfast", self._notified)
 
@@ -259,9 +269,14 @@ class Worker:
         if broken_off := [running.task for running in left if running.task]:
             # Not gathered: a handler that ignores its cancellation would be waited for without end.
             await asyncio.wait(broken_off, timeout=GOODBYE_SECONDS)
-        with suppress(TimeoutError, DatabaseUnavailable):
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await self._lifeline.stop()
+        kept, path = self._journal.kept if self._journal is not None else (0, None)
+        if kept:
+            # No goodbye: its jobs stay its own for a lease, in which whoever is on this disk records what is there.
+            events.results_left_on_disk(self.id, kept, str(path))
+        else:
+            with suppress(TimeoutError, DatabaseUnavailable):
+                async with asyncio.timeout(GOODBYE_SECONDS):
+                    await self._lifeline.stop()
         events.worker_stopped(self.id, len(left))
 
     @staticmethod

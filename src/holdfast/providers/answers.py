@@ -69,6 +69,7 @@ def _kept(attempt: Attempt, key: str, answer: Any, cost_usd: Decimal) -> dict[st
         "cost_usd": float(cost_usd),
         "job_id": attempt.job_id,
         "token": attempt.token,
+        "phase": attempt.phase,
     }
 
 

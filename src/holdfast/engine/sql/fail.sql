@@ -34,7 +34,8 @@ begin
             result := 'failed';
         else
             result := case when exists (select from pipeline_phase a where a.job_id = fail.job_id and a.token = v_token
-                                        and a.outcome in ('failed', 'timeout', 'released')) then 'already' else 'stale' end;
+                                        and a.outcome in ('failed', 'timeout', 'released')
+                                        and not was_taken_away(a)) then 'already' else 'stale' end;
         end if;
         select j.state, j.ready_at into state, retry_at from pipeline_job j where j.id = fail.job_id;
         return next;

@@ -1,6 +1,7 @@
 -- Gives claimed jobs back uncharged: the attempt ends as released, the job waits again for the same phase.
 -- Items: job_id, token, why ("reason"), for how long it should not be tried ("wait_seconds"), and whether it may go on sooner
--- when the last member of its document has ended ("for_members"), whether someone has to act first ("needs_someone"), and
+-- when the last member of its document has ended ("for_members"), whether someone has to act first ("needs_someone"),
+-- whether its worker does not know ("taken_back"): then its ending counts as long as nobody has claimed the job, and
 -- what it spent ("cost_usd"; what is known to be paid counts in any case; not named: unknown, and what was reserved counts as
 -- spent). Fenced: of a handle that lost its claim only the cost is recorded. Returns the ids given back.
 create or replace function holdfast.give_back(p_items jsonb) returns setof bigint
@@ -16,10 +17,10 @@ begin
     perform refuse_bad_costs(p_items);
     perform lock_for_endings(p_items);
     for v_item in
-        select i.job_id, i.token, i.reason, i.for_members, i.needs_someone, i.cost_usd,
+        select i.job_id, i.token, i.reason, i.for_members, i.needs_someone, i.taken_back, i.cost_usd,
                v_now + make_interval(secs => nullif(i.wait_seconds, 0)) as ready_at
         from jsonb_to_recordset(p_items) as i(job_id bigint, token bigint, reason text, wait_seconds double precision,
-                                           for_members boolean, needs_someone boolean, cost_usd numeric)
+                                           for_members boolean, needs_someone boolean, taken_back boolean, cost_usd numeric)
         order by i.job_id
     loop
         v_token := coalesce(token_after(v_item.job_id, v_item.token), v_item.token);
@@ -31,7 +32,8 @@ begin
         v_cost := greatest(known_cost(v_job), v_item.cost_usd);
         v_error := jsonb_build_object('category', 'released', 'error', coalesce(v_item.reason, 'given back by its worker'))
             || case when v_item.for_members then '{"for_members": true}'::jsonb else '{}' end
-            || case when v_item.needs_someone then '{"needs_someone": true}'::jsonb else '{}' end;
+            || case when v_item.needs_someone then '{"needs_someone": true}'::jsonb else '{}' end
+            || case when v_item.taken_back then '{"taken_back": true}'::jsonb else '{}' end;
         if v_item.cost_usd is null and exists (select from budget_entry e where e.job_id = v_job.id and e.token = v_token
                                                and e.settled_at is null and e.reserved_usd > 0) then
             v_error := v_error || '{"details": {"cost_is_known": false}}';

@@ -25,6 +25,10 @@ language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off
         select format('%s jobs wait for %s of %s and no living worker runs it: start one', queued, phase, pipeline)
         from queue where queued > 0 and workers = 0
         union all
+        select format('%s jobs are with workers that are gone, and none lives to take them back: start one, on the machine of those first',
+                      total.working)
+        from total, alive where total.working > 0 and alive.workers = 0
+        union all
         select format('%s jobs made no progress for 10 minutes: see the stuck ones', jobs) from stuck where jobs > 0
         union all
         select format('%s %% of the attempts of the last hour failed: see the errors', round((100 * error_rate)::numeric, 1))

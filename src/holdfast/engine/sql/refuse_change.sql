@@ -14,10 +14,16 @@ begin
     raise exception '% is append-only: % refused', tg_table_name, lower(tg_op) using errcode = 'HF409';
 end $$;
 
+-- Whether an attempt was taken from its worker, which may still tell how it ended: it was silent, or an operator took its job back.
+create or replace function holdfast.was_taken_away(p_attempt holdfast.pipeline_phase) returns boolean
+language sql immutable set search_path = holdfast, pg_temp as $$
+    select p_attempt.outcome = 'lost' or p_attempt.error -> 'taken_back' is not distinct from 'true'
+$$;
+
 -- Whether nobody knows yet what an attempt cost: it did not end by itself.
 create or replace function holdfast.may_become_known(p_attempt holdfast.pipeline_phase) returns boolean
 language sql immutable set search_path = holdfast, pg_temp as $$
-    select (p_attempt.outcome in ('lost', 'cancelled') or p_attempt.error -> 'details' -> 'cost_is_known' is not distinct from 'false')
+    select (p_attempt.outcome = 'cancelled' or was_taken_away(p_attempt) or p_attempt.error -> 'details' -> 'cost_is_known' is not distinct from 'false')
        and p_attempt.error -> 'details' -> 'cost_is_known' is distinct from 'true'
 $$;
 

@@ -25,7 +25,7 @@ begin
     perform lock_for_transition(v_stuck);
     for v_job in select * from pipeline_job where id = any (v_stuck) order by id loop
         -- Its worker may be paying right now, so no cost is named: what was set aside counts as spent.
-        perform give_back(jsonb_build_array(jsonb_build_object('job_id', v_job.id, 'token', v_job.token, 'reason',
+        perform give_back(jsonb_build_array(jsonb_build_object('job_id', v_job.id, 'token', v_job.token, 'taken_back', true, 'reason',
             format('no progress for %s minutes: taken back by %s', p_stuck_for_minutes, p_actor))));
         perform audit(p_actor, 'requeue_stuck', v_job, null, jsonb_build_object('state', 'queued'));
         perform pg_notify('holdfast', format('dropped %s %s', v_job.id, v_job.token));

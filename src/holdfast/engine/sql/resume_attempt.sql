@@ -1,5 +1,6 @@
--- Takes up again an attempt whose worker was declared lost, under a new token, unless someone has claimed its job since or an
--- operator has moved it on. What was counted as its cost and its crash is taken back: it goes on, and will end by itself.
+-- Takes up again an attempt that was taken from its worker, under a new token, unless someone has claimed its job since or an
+-- operator has moved it on. One that an operator took back may only end (no p_worker): it is not to be worked on.
+-- What was counted as its cost and its crash is taken back: it goes on, and will end by itself.
 -- Returns the token, or null. Locks the job. Its money stays counted as spent until reopen_resumed().
 create or replace function holdfast.resume_attempt(p_job_id bigint, p_token bigint, p_worker text default null) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
@@ -13,7 +14,7 @@ begin
         return null;
     end if;
     select * into v_lost from pipeline_phase
-    where job_id = p_job_id and token = p_token and outcome = 'lost'
+    where job_id = p_job_id and token = p_token and was_taken_away(pipeline_phase) and (outcome = 'lost' or p_worker is null)
       and (run, phase, id) = (v_job.run, v_job.phase, v_job.retried_phase_id)
       and error -> 'details' -> 'cost_is_known' is distinct from 'true';   -- else it has told how it ended
     if not found or exists (select from document d where d.id = v_job.document_id and d.deleted_at is not null) then
@@ -33,13 +34,13 @@ begin
     end if;
     update pipeline_job j
     set state = 'working', status = p.working_status, token = j.token + 1, worker_id = coalesce(p_worker, v_lost.worker_id),
-        started_at = v_lost.started_at, progress_at = clock(), crash_count = greatest(j.crash_count - 1, 0),
+        started_at = v_lost.started_at, progress_at = clock(), crash_count = greatest(j.crash_count - (v_lost.outcome = 'lost')::integer, 0),
         total_cost_usd = j.total_cost_usd - v_lost.cost_usd
     from phase p
     where j.id = p_job_id and p.pipeline = j.pipeline and p.name = j.phase;
     update pipeline_phase
     set cost_usd = 0,
-        error = jsonb_set(error, '{details}', (error -> 'details') - 'cost_is_known' || jsonb_build_object('resumed_as', p_token + 1))
+        error = jsonb_set(error, '{details}', coalesce(error -> 'details', '{}') - 'cost_is_known' || jsonb_build_object('resumed_as', p_token + 1))
     where id = v_lost.id;
     update paid_answer set token = p_token + 1
     where document_id = v_job.document_id and job_id = p_job_id and token = p_token;
@@ -90,7 +91,7 @@ begin
     end loop;
 end $$;
 
--- The token under which an attempt that was taken to be lost goes on; null when it does not.
+-- The token under which an attempt that was taken from its worker goes on; null when it does not.
 create or replace function holdfast.token_after(p_job_id bigint, p_token bigint) returns bigint
 language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
     with recursive chain as (
@@ -98,13 +99,13 @@ language sql stable set search_path = holdfast, pg_temp set enable_seqscan = off
         union all
         select (a.error -> 'details' ->> 'resumed_as')::bigint, c.steps + 1
         from chain c
-        join pipeline_phase a on a.job_id = p_job_id and a.token = c.token and a.outcome = 'lost'
+        join pipeline_phase a on a.job_id = p_job_id and a.token = c.token
         where a.error -> 'details' ? 'resumed_as'
     )
     select token from chain where steps > 0 order by steps desc limit 1
 $$;
 
--- The token that decides about an ending which comes late: its attempt was taken to be lost, and nobody has claimed the job
+-- The token that decides about an ending which comes late: its attempt was taken from its worker, and nobody has claimed the job
 -- since, or the ending was recorded under that token before. Otherwise null, and what the attempt cost is recorded all the same.
 create or replace function holdfast.late_token(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns bigint
 language plpgsql set search_path = holdfast, pg_temp as $$
@@ -124,7 +125,7 @@ declare
 begin
     if v_resumed is not null then
         return v_resumed;
-    elsif v_token = p_token or exists (select from pipeline_phase where job_id = p_job_id and token = v_token and outcome = 'lost') then
+    elsif v_token = p_token or exists (select from pipeline_phase a where a.job_id = p_job_id and a.token = v_token and was_taken_away(a)) then
         perform learn_cost(p_job_id, v_token, p_cost_usd);
         return null;
     end if;
@@ -163,7 +164,7 @@ create or replace function holdfast.reopen_resumed(p_job_id bigint, p_token bigi
 language sql set search_path = holdfast, pg_temp set enable_seqscan = off set jit = off as $$
     select reopen_entry(p_job_id, a.token, p_token)
     from pipeline_phase a
-    where a.job_id = p_job_id and a.token = p_token - 1 and a.outcome = 'lost'
+    where a.job_id = p_job_id and a.token = p_token - 1
       and a.error -> 'details' -> 'resumed_as' = to_jsonb(p_token)
 $$;
 
