@@ -161,7 +161,7 @@ async def test_of_200_readings_half_hang_and_each_ends_as_it_should(room: Newsro
     async with running(database, pipeline, NEVER_LOST):
         while not await all_final(database):
             await until(lambda: _only_time_helps(database))
-            # After the limit a living worker has a lease to say that its call ended; longer steps would part it from us.
+            # Past the limit a living worker has a lease to say that a call ended; longer steps would part it from us.
             for _ in range(4):
                 await clock.advance(seconds=LEASE_SECONDS / 2 - 10)
                 await until(lambda: _was_heard(database))

@@ -1,7 +1,7 @@
 """What the engine says while it works: events with fields, never a document's text. The command line formats them."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -150,9 +150,10 @@ def ending_not_written(attempt: Attempt, error: Exception) -> None:
     _say(logging.ERROR, "attempt.not_written", error=str(error), **_fields(attempt))
 
 
-def ending_delayed(count: int, error: Exception) -> None:
-    """So many endings could not be written yet. They are kept, and offered again."""
-    _say(logging.WARNING, "attempt.not_written_yet", endings=count, error=str(error), error_type=type(error).__name__)
+def endings_delayed(attempts: Sequence[Attempt], error: Exception) -> None:
+    """The endings of these could not be written yet. They are kept, and offered again."""
+    told = {"job": attempts[0].job_id, "endings": len(attempts)}
+    _say(logging.WARNING, "attempt.not_written_yet", error=str(error), error_type=type(error).__name__, **told)
 
 
 def journal_replayed(verb: str, subject: Subject, result: str) -> None:

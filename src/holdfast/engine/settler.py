@@ -137,7 +137,7 @@ class Settler:
                 if _is_own(error, OWN_CLASSES):
                     await self._tell_apart(pairs, error)
                     return
-                events.ending_delayed(len(pairs), error)
+                events.endings_delayed([attempt for attempt, _ in pairs], error)
                 if self._answered_at() > sent_at:
                     for attempt, ending in pairs:
                         self._begin(attempt, ending, self._offer(attempt, ending))
@@ -166,7 +166,7 @@ class Settler:
                 if _is_own(error, OWN_CLASSES) and not _is_smallest(ending):
                     await self._offer_instead(attempt, ending, error)
                     return
-                events.ending_delayed(1, error)
+                events.endings_delayed([attempt], error)
                 await asyncio.sleep(pauses.next())
         self._finish([(attempt, ending)], results)
 
@@ -206,7 +206,7 @@ class Settler:
                     if is_own or tries >= SAVE_TRIES:
                         await self._offer_instead_of_saving(attempt, done, error, turn)
                         return
-                    events.ending_delayed(1, error)
+                    events.endings_delayed([attempt], error)
                     await asyncio.sleep(pauses.next())
         self._finish([(attempt, done)], results)
 
