@@ -44,7 +44,7 @@ CORRUPTIONS = [
     Corruption(
         "i02_one_completion",
         """drop index holdfast.pipeline_phase_completed;
-           update holdfast.pipeline_phase set outcome = 'completed', error = null
+           update holdfast.pipeline_phase set outcome = 'completed', error = null, category = null
            where job_id = {jobs[released]} and token = 1""",
     ),
     Corruption(

@@ -1,7 +1,6 @@
 """The files of a journal: one folder per process, locked while it lives; one file per result, that only we read."""
 
 import fcntl
-import json
 import os
 import secrets
 import shutil
@@ -9,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from holdfast import json_codec
 
 LOCK, WRITTEN, REFUSED = "lock", ".json", ".refused"
 # What an attempt spent is told after the answers that it spent it on.
@@ -46,7 +47,7 @@ class Entry:
     def subject(self) -> Subject:
         """Whose it is; of one that nobody can read, nothing."""
         try:
-            return subject_of(json.loads(self.read()))
+            return subject_of(json_codec.loads(self.read()))
         except (OSError, ValueError):
             return Subject(None, None)
 
