@@ -6,7 +6,7 @@ from holdfast.db.connection import Database
 from holdfast.search.search import Search
 from tests.search.library import Library
 
-NEED_VECTORS = {"test_methods.py", "test_recall.py", "test_vectors.py"}
+NEED_VECTORS = {"test_generations.py", "test_methods.py", "test_recall.py", "test_vectors.py"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
