@@ -44,7 +44,8 @@ ENDINGS: dict[str, Ending] = {"settle": settle, "fail": fail, "cancel": cancel}
 async def test_ending_a_member_reads_nothing_of_the_others(database: Database, verb: str, ended: str) -> None:
     scenario = await begin(database, plain("publish"))
     rows = [await rows_of_one_ending(scenario, count, ended, ENDINGS[verb]) for count in (FEW, MANY)]
-    assert rows[1] <= rows[0] + 5
+    # A small table, as that of the policies' rules, may be read whole or by its index, by when it was analysed last.
+    assert rows[1] <= rows[0] + FEW
 
 
 async def test_cancelling_all_members_reads_a_few_rows_for_each(database: Database) -> None:
