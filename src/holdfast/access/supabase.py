@@ -98,7 +98,7 @@ async def open_to_supabase(database: Database, claims: tuple[str, ...] = ()) -> 
         await connection.execute("select pg_advisory_xact_lock($1)", LOCK)
         await _check_roles(connection)
         await _store(connection, paths)
-        # Whoever waits for the lock on a table stops all who come behind.
+        # A session that waits for the lock on a table stops all behind it.
         await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
         try:
             async with connection.transaction():
