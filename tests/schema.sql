@@ -299,6 +299,8 @@ create table holdfast.document (
     deleted_at timestamp with time zone,
     found_out text[] not null default '{}'::text[],
     generation_id bigint,
+    root_id bigint,
+    stands_in_for bigint,
     constraint document_content_hash_check CHECK (((length(content_hash) >= 1) AND (length(content_hash) <= 255))),
     constraint document_failure_count_check CHECK ((failure_count >= 0)),
     constraint document_failure_state_check CHECK ((failure_state = ANY (ARRAY['pending'::text, 'success'::text, 'permanent_failure'::text]))),
@@ -311,11 +313,13 @@ create table holdfast.document (
     constraint document_superseded_by_fkey FOREIGN KEY (superseded_by) REFERENCES holdfast.document(id),
     constraint document_pkey PRIMARY KEY (id)
 ) with (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0.005, autovacuum_vacuum_insert_threshold=10000, autovacuum_vacuum_insert_scale_factor=0.01, autovacuum_analyze_threshold=1000, autovacuum_analyze_scale_factor=0.02);
-CREATE UNIQUE INDEX document_content ON holdfast.document USING btree (organisation, content_hash) WHERE ((duplicate_of IS NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL) AND (content_hash IS NOT NULL));
+CREATE UNIQUE INDEX document_content ON holdfast.document USING btree (organisation, content_hash) WHERE ((duplicate_of IS NULL) AND (purged_at IS NULL) AND (content_hash IS NOT NULL));
+CREATE INDEX document_copies ON holdfast.document USING btree (duplicate_of) WHERE ((duplicate_of IS NOT NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL));
 CREATE INDEX document_duplicates ON holdfast.document USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
 CREATE INDEX document_generation ON holdfast.document USING btree (generation_id) WHERE (generation_id IS NOT NULL);
 CREATE UNIQUE INDEX document_idempotency ON holdfast.document USING btree (organisation, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX document_location ON holdfast.document USING btree (organisation, source_platform, source_location, id DESC) WHERE ((source_location IS NOT NULL) AND (superseded_at IS NULL) AND (deleted_at IS NULL));
+CREATE INDEX document_members ON holdfast.document USING btree (root_id, id) WHERE (root_id IS NOT NULL);
 CREATE INDEX document_metadata ON holdfast.document USING gin (metadata jsonb_path_ops);
 CREATE INDEX document_name ON holdfast.document USING gin (holdfast.name_words(source_name));
 CREATE INDEX document_organisation ON holdfast.document USING btree (organisation, id);
@@ -974,6 +978,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function budget_for(p_name text, p_organisation text) returns holdfast.budget
 -- function budget_left(p_budget holdfast.budget, p_day holdfast.budget_day) returns numeric, callable by holdfast_api, holdfast_readonly
 -- function budget_today(p_budget holdfast.budget) returns date, callable by holdfast_api, holdfast_readonly
+-- function can_answer(p_document holdfast.document) returns boolean
 -- function cancel(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text), with its owner's rights, callable by holdfast_api
 -- function cancel_jobs(p_jobs bigint[], p_actor text, p_reason text) returns TABLE(job_id bigint, result text)
 -- function carried_rows(p_takeover bigint, p_keys text[]) returns TABLE(key text, reason text), with its owner's rights
@@ -1050,7 +1055,9 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function half_distance(extensions.halfvec, extensions.halfvec) returns double precision
 -- function hand_over(p_document bigint, p_pipeline text) returns void
 -- function has_keys() returns boolean, with its owner's rights, callable by holdfast_api
+-- function has_living_copy(p_document bigint) returns boolean
 -- function has_members_under_way(p_document bigint) returns boolean
+-- function has_older_answer(p_document holdfast.document) returns boolean, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function has_vectors() returns boolean
 -- function hash_of_embedded(p_context text, p_text text) returns text
 -- function hears(p_receivers text, p_happened_in text) returns boolean
@@ -1066,15 +1073,20 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function insert_documents(p_items jsonb, p_ids bigint[], p_now timestamp with time zone) returns SETOF bigint
 -- function inverse_frequency(p_with double precision, p_all double precision) returns double precision
 -- function is_behind(p_job holdfast.pipeline_job, p_hold holdfast.hold) returns boolean
+-- function is_carried(p_document holdfast.document, p_pipeline text) returns boolean
 -- function is_disused(p_model holdfast.embedder) returns boolean
 -- function is_free(p_artifact holdfast.artifact) returns boolean
 -- function is_held(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
+-- function is_needed(p_document bigint) returns boolean
 -- function is_own(p_organisation text) returns boolean
 -- function is_own(p_organisation text, p_confined_to text) returns boolean
 -- function is_served(p_phase holdfast.phase, p_now timestamp with time zone) returns boolean
+-- function is_shown(p_document holdfast.document) returns boolean, callable by holdfast_api, holdfast_readonly, holdfast_worker
+-- function is_shown_with(p_parent bigint, p_stands_in_for bigint) returns boolean, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function is_spent(p_awaited holdfast.awaited_answer) returns boolean
 -- function is_trusted(p_role name) returns boolean
 -- function is_used(p_organisation text, p_hash text) returns boolean
+-- function is_wanted(p_document bigint) returns boolean
 -- function is_wanted(p_event text) returns boolean
 -- function job_in_brief(p_job holdfast.pipeline_job, p_source_name text) returns jsonb
 -- function jobs_of(p_document bigint) returns SETOF holdfast.pipeline_job, callable by holdfast_api, holdfast_readonly
@@ -1082,6 +1094,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function judge_trial(p_trial holdfast.trial) returns holdfast.trial
 -- function keep_answer(p_organisation text, p_document bigint, p_key text, p_answer jsonb, p_cost_usd numeric, p_job bigint, p_token bigint) returns void, with its owner's rights, callable by holdfast_worker
 -- function keep_dealings(p_phases jsonb, p_known jsonb) returns jsonb
+-- function keep_for_failed_members(p_document bigint) returns void
 -- function keep_late_answer(p_item jsonb) returns void, with its owner's rights, callable by holdfast_worker
 -- function key_with(p_hash bytea) returns TABLE(id bigint, organisation text, name text, scope text), with its owner's rights, callable by holdfast_api
 -- function keys() returns TABLE(key_id bigint, organisation text, name text, scope text, hint text, created_at timestamp with time zone, created_by text, last_used_at timestamp with time zone, revoked_at timestamp with time zone), with its owner's rights, callable by holdfast_api
@@ -1107,7 +1120,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function lock_for_transition(p_jobs bigint[], p_documents bigint[], p_holding bigint[]) returns void
 -- function lock_late_ones(p_items jsonb, p_settled bigint[]) returns void
 -- function lock_parents(p_items jsonb) returns void
--- function lock_versions(p_document bigint) returns void
+-- function lock_places(p_document bigint) returns void
 -- function log_error(p_job holdfast.pipeline_job, p_error jsonb, p_charged boolean) returns void, with its owner's rights
 -- function mail_alerts_to(p_addresses text[], p_actor text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function matching_jobs(p_filter jsonb, p_limit integer) returns SETOF bigint, callable by holdfast_api, holdfast_readonly
@@ -1204,6 +1217,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function preview_jobs(p_filter jsonb) returns TABLE(pipeline text, phase text, state text, category text, jobs bigint, usual_cost_usd numeric), callable by holdfast_api, holdfast_readonly
 -- function promote(p_batch integer) returns bigint
 -- function publish_document(p_document bigint, p_generation bigint) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
+-- function published_with(p_document bigint) returns bigint[]
 -- function purge_superseded(p_before timestamp with time zone, p_limit integer) returns jsonb, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function reading_of(p_document bigint) returns SETOF holdfast.reading, callable by holdfast_api, holdfast_readonly
 -- function ready_before(p_pipeline text, p_phase text, p_priority integer, p_vtime double precision, p_id bigint, p_limit integer) returns integer
@@ -1266,6 +1280,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function retry_rest(p_trial holdfast.trial, p_batch integer) returns bigint
 -- function reuse_vectors(p_embedder smallint, p_generations bigint[], p_ordinals integer[]) returns void
 -- function revoke_key(p_key bigint, p_actor text) returns void, with its owner's rights, callable by holdfast_api
+-- function root_of(p_parent bigint) returns bigint
 -- function rotate_secret(p_receiver bigint, p_secret text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
 -- function rows_beyond_share(p_takeover bigint) returns bigint, with its owner's rights
 -- function set_budget(p_name text, p_daily_limit_usd numeric, p_organisation text, p_time_zone text, p_actor text) returns void, with its owner's rights, callable by holdfast_api
@@ -1275,6 +1290,8 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function settle_entry(p_job_id bigint, p_token bigint, p_spent_usd numeric) returns void
 -- function settle_saved(p_job_id bigint, p_token bigint, p_cost_usd numeric) returns void, with its owner's rights, callable by holdfast_worker
 -- function settle_side_effects(p_items jsonb, p_settled bigint[]) returns void
+-- function share_generation(p_origin bigint, p_copy bigint) returns void
+-- function shows_members(p_document bigint) returns boolean, callable by holdfast_api, holdfast_readonly, holdfast_worker
 -- function stands_before(p_one holdfast.pipeline_job, p_other holdfast.pipeline_job) returns boolean
 -- function staying_rows(p_takeover bigint) returns TABLE(key text, reason text), with its owner's rights
 -- function stop_worker(p_worker text) returns void, with its owner's rights, callable by holdfast_worker
@@ -1294,7 +1311,6 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function submit_again(p_first holdfast.phase, p_document holdfast.document, p_item jsonb, p_now timestamp with time zone) returns bigint
 -- function submit_duplicate(p_first holdfast.phase, p_original bigint, p_item jsonb, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
 -- function submit_known(p_first holdfast.phase, p_item jsonb, p_now timestamp with time zone) returns TABLE(document_id bigint, job_id bigint, result text)
--- function supersede(p_document bigint, p_by bigint) returns void
 -- function swap_places(p_document bigint, p_copy bigint) returns void
 -- function sweep(p_lease_seconds double precision, p_worker text, OUT lost_jobs bigint[], OUT timed_out_jobs bigint[], OUT rerouted_jobs bigint, OUT more boolean, OUT undecided boolean) returns record, with its owner's rights, callable by holdfast_worker
 -- function switch_generation(p_document holdfast.document, p_generation bigint) returns void
@@ -1327,6 +1343,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function unasked_are_many(p_provider text) returns boolean
 -- function uncount_story(p_document bigint) returns void
 -- function undo_rows(p_takeover bigint, p_limit integer, OUT removed bigint, OUT kept bigint) returns record, with its owner's rights
+-- function unneeded_versions(p_before timestamp with time zone, p_limit integer) returns TABLE(id bigint)
 -- function unused_artifacts(p_after_organisation text, p_after_hash text, p_limit integer) returns TABLE(organisation text, hash text), with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function use_artifacts(p_document bigint, p_items jsonb, p_holder text) returns void, with its owner's rights, callable by holdfast_api, holdfast_worker
 -- function used_scopes(p_jobs bigint[]) returns TABLE(provider text, organisation text, pipeline text, phase text, budget text)

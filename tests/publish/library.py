@@ -11,6 +11,7 @@ from holdfast.engine.attempt import Attempt, Json
 from holdfast.engine.patience import insist
 from holdfast.engine.pipeline import Done
 from holdfast.engine.queue import Submission, submit
+from holdfast.errors import CorruptInput
 from tests.artifacts.test_uses import use
 from tests.engine.scenario import Scenario, begin, plain
 
@@ -18,9 +19,7 @@ PIPELINE = plain("publish")
 NOTHING: Mapping[str, Json] = {}
 
 SEARCHABLE = """
-select id, source_location, content_hash, parent_id from holdfast.document
-where searchable_at is not null and superseded_at is null and deleted_at is null
-order by id
+select d.id, d.source_location, d.content_hash, d.parent_id from holdfast.document d where holdfast.is_shown(d) order by d.id
 """
 CHUNK = """
 insert into holdfast.chunk
@@ -82,6 +81,20 @@ class Library:
             await connection.execute("select holdfast.publish_document($1)", document_id)
 
         await insist(lambda: self._settle(attempt, Done(save=switch, metadata=found_out)))
+
+    async def fail(self, document_id: int) -> None:
+        """Let the document's last phase find that it can never be read."""
+        if document_id not in self.claimed:
+            attempts = await self.scenario.claim("publish", 1000)
+            self.claimed |= {attempt.document.id: attempt for attempt in attempts}
+        await self.scenario.fail([self.claimed.pop(document_id)], CorruptInput("unreadable"))
+
+    async def job(self, document_id: int) -> int:
+        """The document's newest job."""
+        job: int = await self.database.fetchval(
+            "select max(id) from holdfast.pipeline_job where document_id = $1", document_id
+        )
+        return job
 
     async def _settle(self, attempt: Attempt, done: Done) -> None:
         async with self.database.transaction() as connection:

@@ -1,19 +1,14 @@
-"""Copies of content whose own document does not come to its end: each is carried, or says what it waits for."""
+"""Copies answer for themselves; one whose original does not come to its end is carried, or says what it waits for."""
 
 import asyncio
 
 from holdfast.errors import CorruptInput
-from tests.engine.scenario import until_someone_waits_for_a_lock
 from tests.publish.library import Library
 
 JOBS = "select id from holdfast.pipeline_job where document_id = $1 order by id"
 CANCEL = "select result from holdfast.cancel(array[$1::bigint])"
 NEXT = """
 select holdfast.overview_next(j) from holdfast.pipeline_job j where document_id = $1 order by id desc limit 1
-"""
-COPIES_OF_REPLACED = """
-select c.id from holdfast.document c join holdfast.document d on d.id = c.duplicate_of
-where d.superseded_at is not null and c.superseded_at is null and c.deleted_at is null
 """
 
 
@@ -28,7 +23,7 @@ async def test_copy_of_a_cancelled_document_is_carried_in_its_stead(library: Lib
     await cancel(library, original)
     assert [(await library.document(one))["duplicate_of"] for one in (original, copy, other)] == [None, None, copy]
     await library.finish(copy)
-    assert await library.answers() == [("apples", "b.txt")]
+    assert await library.answers() == [("apples", "b.txt"), ("apples", "c.txt")]
     assert await library.database.fetchval(NEXT, other) == f"nothing: document {copy} has the same content"
     assert (await library.document(copy))["metadata"] == {"at": "b.txt"}
 
@@ -65,27 +60,19 @@ async def test_content_of_a_cancelled_job_is_its_next_documents(library: Library
 
 
 async def test_copy_that_comes_while_its_original_is_dropped_from_an_archive_answers(library: Library) -> None:
-    database = library.database
     archive = await library.add("archive one", "z.zip")
     await library.add("apples", "z.zip!/a.txt", parent=archive)
     newer = await library.take_in("archive two", "z.zip")
-    async with database.transaction() as submitting:
-        copying = Library(library.scenario, names=library.names)
-        made = await submitting.fetchrow(
-            "select document_id, result from holdfast.submit('documents', $1)",
-            [
-                {
-                    "organisation": "acme",
-                    "content_hash": next(key for key, name in copying.names.items() if name == "apples"),
-                    "source_platform": "folder",
-                    "source_location": "b.txt",
-                }
-            ],
-        )
-        assert made["result"] == "duplicate"
-        finishing = asyncio.create_task(library.finish(newer))
-        await until_someone_waits_for_a_lock(database)
-    await finishing
-    await database.execute("select holdfast.publish_document($1)", made["document_id"])
-    assert await database.fetch(COPIES_OF_REPLACED) == []
-    assert ("apples", "b.txt") in await library.answers()
+    await asyncio.gather(library.finish(newer), library.take_in("apples", "b.txt"))
+    assert await library.answers() == [("apples", "b.txt"), ("archive two", "z.zip")]
+
+
+async def test_copies_answer_under_their_own_names_with_what_phases_found_out(library: Library) -> None:
+    original = await library.take_in("apples", "a.txt", said={"team": "a", "case": 17})
+    early = await library.take_in("apples", "b.txt", said={"team": "b", "mood": "said, not found"})
+    await library.finish(original, found_out={"extracted": {"pages": 3}, "mood": "calm"})
+    late = await library.take_in("apples", "c.txt")
+    found = {"extracted": {"pages": 3}, "mood": "calm"}
+    assert await library.answers() == [("apples", "a.txt"), ("apples", "b.txt"), ("apples", "c.txt")]
+    assert (await library.document(early))["metadata"] == {"at": "b.txt", "team": "b", **found}
+    assert (await library.document(late))["metadata"] == {"at": "c.txt", **found}

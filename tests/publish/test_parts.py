@@ -4,11 +4,24 @@ import pytest
 
 from tests.publish.library import Library
 
+OLD = [("apples", "z.zip!/a"), ("old", "z.zip"), ("pears", "z.zip!/b")]
+
 
 async def unpacked(library: Library, name: str, members: list[str]) -> tuple[int, list[int]]:
     """An archive at z.zip with its members, all taken in and none finished."""
     archive = await library.take_in(name, "z.zip")
     return archive, [await library.take_in(member, parent=archive) for member in members]
+
+
+async def replaced_in_part(library: Library) -> tuple[int, int]:
+    """z.zip answers with apples at a and pears at b; its new version has the same a and plums at b. Gives that and its b."""
+    old = await library.take_in("old", "z.zip")
+    for content, name in (("apples", "a"), ("pears", "b")):
+        await library.add(content, f"z.zip!/{name}", parent=old)
+    await library.finish(old)
+    new = await library.take_in("new", "z.zip")
+    await library.take_in("apples", "z.zip!/a", parent=new)
+    return new, await library.take_in("plums", "z.zip!/b", parent=new)
 
 
 async def finish_all(library: Library, *documents: int) -> None:
@@ -32,7 +45,7 @@ async def test_an_unchanged_member_goes_on_answering_under_the_new_archive(libra
     new, members = await unpacked(library, "new", ["apples", "plums"])
     await finish_all(library, *members, new)
     assert await library.answers() == [("apples", None), ("new", "z.zip"), ("plums", None)]
-    assert (await library.document(apples))["parent_id"] == new
+    assert (await library.document(apples))["parent_id"] == old, "nothing is moved"
 
 
 async def test_a_member_that_is_twice_in_the_old_archive_goes_too(library: Library) -> None:
@@ -83,3 +96,62 @@ async def test_a_member_that_stands_elsewhere_as_a_file_outlives_its_archive(lib
     await library.take_in("apples", "apples.txt")
     await library.add("new", "z.zip")
     assert await library.answers() == [("apples", "apples.txt"), ("new", "z.zip")]
+
+
+async def test_a_new_version_shows_nothing_until_it_is_whole(library: Library) -> None:
+    new, plums = await replaced_in_part(library)
+    await library.finish(plums)
+    assert await library.answers() == OLD
+    await library.finish(new)
+    assert await library.answers() == [("apples", "z.zip!/a"), ("new", "z.zip"), ("plums", "z.zip!/b")]
+
+
+async def test_a_cancelled_new_version_leaves_the_old_one_as_it_was(library: Library) -> None:
+    new, plums = await replaced_in_part(library)
+    await library.finish(plums)
+    await library.database.execute(
+        "select holdfast.cancel(array(select id from holdfast.pipeline_job where document_id = $1))", new
+    )
+    assert await library.answers() == OLD
+
+
+async def test_a_deleted_new_version_leaves_the_old_one_as_it_was(library: Library) -> None:
+    new, plums = await replaced_in_part(library)
+    await library.finish(plums)
+    await library.database.fetchval("select holdfast.delete_document($1, 'ann')", new)
+    assert await library.answers() == OLD
+
+
+async def test_where_a_member_failed_the_old_one_answers_until_it_is_mended(library: Library) -> None:
+    new, plums = await replaced_in_part(library)
+    await library.fail(plums)
+    await library.finish(new)
+    assert await library.answers() == [("apples", "z.zip!/a"), ("new", "z.zip"), ("pears", "z.zip!/b")]
+    await library.database.execute("select holdfast.retry(array[$1::bigint])", await library.job(plums))
+    await library.finish(plums)
+    assert await library.answers() == [("apples", "z.zip!/a"), ("new", "z.zip"), ("plums", "z.zip!/b")]
+
+
+async def test_what_stands_in_for_a_failed_member_goes_with_the_next_version(library: Library) -> None:
+    new, plums = await replaced_in_part(library)
+    await library.fail(plums)
+    await library.finish(new)
+    await library.add("newest", "z.zip")
+    assert await library.answers() == [("newest", "z.zip")]
+
+
+async def test_first_version_shows_its_members_as_they_are_finished(library: Library) -> None:
+    archive, (apples, _) = await unpacked(library, "new", ["apples", "pears"])
+    await library.finish(apples)
+    assert await library.answers() == [("apples", None)]
+
+
+async def test_inner_archive_that_did_not_change_keeps_its_members(library: Library) -> None:
+    old = await library.take_in("old", "z.zip")
+    inner = await library.add("inner", "z.zip!/i.zip", parent=old)
+    await library.add("apples", "z.zip!/i.zip!/a", parent=inner)
+    await library.finish(old)
+    new = await library.take_in("new", "z.zip")
+    await library.take_in("inner", "z.zip!/i.zip", parent=new)
+    await library.finish(new)
+    assert await library.answers() == [("apples", "z.zip!/i.zip!/a"), ("inner", "z.zip!/i.zip"), ("new", "z.zip")]

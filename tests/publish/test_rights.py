@@ -40,8 +40,7 @@ async def test_api_deletes_purges_and_checks(library: Library) -> None:
     [
         "delete_document(1, 'ann')",
         "remove_derived(1)",
-        "supersede(1, 2)",
-        "swap_places(1, 2)",
+        "replace_older('acme', 'folder', 'a')",
     ],
 )
 async def test_others_remove_nothing(database: Database, role: str, call: str) -> None:

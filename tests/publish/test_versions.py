@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from holdfast.db.connection import connect
-from holdfast.errors import NotFound
+from holdfast.errors import CorruptInput, NotFound
 from holdfast.settings import Settings
 from tests.publish.library import Library, open_library
 
@@ -61,39 +61,22 @@ async def test_a_document_that_is_not_there_is_not_found(library: Library) -> No
         await library.database.execute("select holdfast.publish_document(4711)")
 
 
-async def test_content_that_is_still_current_elsewhere_moves_there(library: Library) -> None:
+async def test_content_that_is_still_current_elsewhere_goes_on_answering_there(library: Library) -> None:
     original = await library.add("apples", "a.txt")
     copy = await library.take_in("apples", "b.txt")
     newer = await library.add("pears", "a.txt")
     assert await library.answers() == [("apples", "b.txt"), ("pears", "a.txt")]
-    moved, gone = await library.document(original), await library.document(copy)
-    assert (moved["source_name"], moved["source_location"], moved["metadata"]) == (
-        "apples at b.txt",
-        "b.txt",
-        {"at": "b.txt"},
-    )
-    assert (gone["source_location"], gone["superseded_by"]) == ("a.txt", newer)
-
-
-async def test_what_phases_found_out_stays_with_content_that_moves(library: Library) -> None:
-    original = await library.take_in("apples", "a.txt", said={"team": "a", "case": 17})
-    await library.finish(original, found_out={"extracted": {"pages": 3}, "mood": "calm"})
-    await library.take_in("apples", "b.txt", said={"team": "b", "mood": "said, not found"})
-    await library.add("pears", "a.txt")
-    assert (await library.document(original))["metadata"] == {
-        "at": "b.txt",
-        "team": "b",
-        "extracted": {"pages": 3},
-        "mood": "calm",
-    }
+    replaced, answering = await library.document(original), await library.document(copy)
+    assert (replaced["source_location"], replaced["superseded_by"]) == ("a.txt", newer)
+    assert (answering["source_name"], answering["metadata"]) == ("apples at b.txt", {"at": "b.txt"})
 
 
 async def test_what_was_said_before_is_merged_when_the_same_content_comes_back(library: Library) -> None:
     original = await library.take_in("apples", "a.txt", said={"team": "a", "year": 1})
     await library.finish(original, found_out={"extracted": {"pages": 3}})
     await library.take_in("pears", "a.txt")
-    await library.take_in("apples", "a.txt", said={"year": 2})
-    assert (await library.document(original))["metadata"] == {
+    again = await library.take_in("apples", "a.txt", said={"year": 2})
+    assert (await library.document(again))["metadata"] == {
         "at": "a.txt",
         "team": "a",
         "year": 2,
@@ -101,7 +84,7 @@ async def test_what_was_said_before_is_merged_when_the_same_content_comes_back(l
     }
 
 
-async def test_content_that_moved_is_replaced_where_it_stands_now(library: Library) -> None:
+async def test_content_is_replaced_at_each_of_its_places(library: Library) -> None:
     await library.add("apples", "a.txt")
     await library.take_in("apples", "b.txt")
     await library.add("pears", "a.txt")
@@ -120,7 +103,7 @@ async def test_known_content_replaces_the_older_version_at_once(library: Library
     await library.add("apples", "a.txt")
     await library.add("pears", "b.txt")
     await library.take_in("apples", "b.txt")
-    assert await library.answers() == [("apples", "a.txt")]
+    assert await library.answers() == [("apples", "a.txt"), ("apples", "b.txt")]
 
 
 async def test_known_content_that_is_not_finished_replaces_nothing_yet(library: Library) -> None:
@@ -129,15 +112,14 @@ async def test_known_content_that_is_not_finished_replaces_nothing_yet(library: 
     await library.take_in("apples", "b.txt")
     assert await library.answers() == [("pears", "b.txt")]
     await library.finish(apples)
-    assert await library.answers() == [("apples", "a.txt")]
+    assert await library.answers() == [("apples", "a.txt"), ("apples", "b.txt")]
 
 
 async def test_the_same_content_again_at_the_same_location_goes_on_answering(library: Library) -> None:
     original = await library.add("apples", "a.txt")
     again = await library.take_in("apples", "a.txt")
     assert await library.answers() == [("apples", "a.txt")]
-    assert (await library.document(original))["superseded_at"] is None
-    assert (await library.document(again))["superseded_by"] == original
+    assert (await library.document(original))["superseded_by"] == again
 
 
 async def test_a_change_that_is_taken_back_before_it_is_finished_never_answers(library: Library) -> None:
@@ -148,10 +130,20 @@ async def test_a_change_that_is_taken_back_before_it_is_finished_never_answers(l
     assert await library.answers() == [("apples", "a.txt")]
 
 
-async def test_content_that_comes_back_after_it_was_replaced_runs_again(library: Library) -> None:
-    await library.add("apples", "a.txt")
+async def test_content_that_comes_back_after_it_was_replaced_answers_at_once(library: Library) -> None:
+    first = await library.add("apples", "a.txt")
     await library.add("pears", "a.txt")
-    await library.add("apples", "a.txt")
+    again = await library.take_in("apples", "a.txt")
+    assert (await library.document(again))["duplicate_of"] == first
+    assert await library.answers() == [("apples", "a.txt")]
+
+
+async def test_content_that_comes_back_after_it_failed_and_was_replaced_runs_again(library: Library) -> None:
+    failed = await library.take_in("apples", "a.txt")
+    await library.scenario.fail_once("publish", CorruptInput("no apples"))
+    await library.add("pears", "a.txt")
+    again = await library.add("apples", "a.txt")
+    assert again != failed
     assert await library.answers() == [("apples", "a.txt")]
 
 

@@ -33,9 +33,10 @@ $members$;
 -- A row for every job of a document. Asked state by state, as jobs_of() does: each has an index of its own.
 create or replace view public.holdfast_documents with (security_invoker = true) as
     select d.id as document_id, d.organisation as org, d.source_name as name, d.source_platform as platform, d.parent_id, d.duplicate_of,
-           d.created_at, d.searchable_at, d.superseded_at, j.id as job_id, j.pipeline, j.phase, j.run, j.status, j.state,
+           d.created_at, d.searchable_at, coalesce(d.superseded_at, r.superseded_at) as superseded_at, j.id as job_id, j.pipeline, j.phase, j.run, j.status, j.state,
            g.percent, j.error_code, j.retry_count, j.ready_at as retry_at, j.submitted_at, j.started_at, j.finished_at
     from holdfast.document d
+    left join holdfast.document r on r.id = d.root_id
     cross join lateral (
         select l.id, l.pipeline, l.phase, l.run, l.status, l.state, l.error_code, l.retry_count, l.ready_at, l.submitted_at,
                l.started_at, l.finished_at

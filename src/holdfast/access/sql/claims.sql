@@ -47,7 +47,7 @@ begin
     end loop;
     grant usage on schema holdfast to holdfast_claims;
     grant execute on function holdfast.claimed_org() to holdfast_claims;
-    grant select (id, organisation, source_name, source_platform, parent_id, duplicate_of, failure_state, searchable_at, superseded_at,
+    grant select (id, organisation, source_name, source_platform, parent_id, root_id, duplicate_of, failure_state, searchable_at, superseded_at,
                   deleted_at, created_at) on holdfast.document to holdfast_claims;
     grant select (id, document_id, organisation, pipeline, phase, run, status, state, progress, retry_count, error_code, submitted_at,
                   queued_at, started_at, ready_at, finished_at) on holdfast.pipeline_job to holdfast_claims;

@@ -73,6 +73,7 @@ begin
     select d.* into v_heir
     from document d
     where d.duplicate_of = p_document and d.superseded_at is null and d.deleted_at is null
+      and (d.root_id is null or is_wanted(d.root_id))
     order by d.id
     limit 1;
     if not found or exists (select from jobs_of(p_document) j where j.pipeline = p_pipeline and j.state <> 'cancelled') then

@@ -72,7 +72,8 @@ begin
           and (v_platform is null or exists (select from document d where d.id = j.document_id and d.source_platform = v_platform))
           -- Compared inside: outside, the planner would expect hardly any job to pass, and read them all.
           and (v_replaced is null
-               or (select (d.superseded_at is not null) = v_replaced from document d where d.id = j.document_id))
+               or (select (d.superseded_at is not null or r.superseded_at is not null) = v_replaced
+                   from document d left join document r on r.id = d.root_id where d.id = j.document_id))
           and (v_documents is null or j.document_id = any (v_documents))
           and (v_metadata is null or exists (select from document d where d.id = j.document_id and d.metadata @> v_metadata))
           and (v_text is null or j.id = v_number or j.document_id = v_number

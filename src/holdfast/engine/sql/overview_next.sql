@@ -78,9 +78,12 @@ $$;
 -- That a newer version of a job's document is complete, in words, or null.
 create or replace function holdfast.overview_replaced(p_job holdfast.pipeline_job) returns text
 language sql stable set search_path = holdfast, pg_temp as $$
-    select format('nothing: a newer version, document %s, is complete', d.superseded_by)
+    select format('nothing: a newer version, document %s, is complete', r.superseded_by)
     from document d
-    where d.id = p_job.document_id and d.superseded_at is not null
+    join document r on r.id in (d.id, d.root_id) and r.superseded_at is not null
+    where d.id = p_job.document_id
+    order by r.id desc
+    limit 1
 $$;
 
 create or replace function holdfast.overview_wait(p_hold holdfast.hold) returns text

@@ -96,6 +96,28 @@ begin
     end if;
 end $$;
 
+-- The outermost document that members of this one come out of; null for none.
+create or replace function holdfast.root_of(p_parent bigint) returns bigint
+language plpgsql stable set search_path = holdfast, pg_temp as $$
+begin
+    if p_parent is null then
+        return null;
+    end if;
+    return (select coalesce(d.root_id, d.id) from document d where d.id = p_parent);
+end $$;
+
+-- Whether a pipeline carries a document's content, or has: then the same content needs nobody else. What was replaced counts only
+-- while it is under way, or if what was made of it can still answer.
+create or replace function holdfast.is_carried(p_document holdfast.document, p_pipeline text) returns boolean
+language sql stable set search_path = holdfast, pg_temp as $$
+    select exists (
+        select from jobs_of(p_document.id) j
+        where j.pipeline = p_pipeline and j.state <> 'cancelled'
+          and (p_document.superseded_at is null
+               or j.state not in ('failed', 'deadletter', 'done') or j.state = 'failed' and j.ready_at is not null
+               or j.state = 'done' and can_answer(p_document)))
+$$;
+
 -- The phase a pipeline's jobs begin with.
 create or replace function holdfast.first_phase(p_pipeline text) returns holdfast.phase
 language plpgsql stable set search_path = holdfast, pg_temp as $$
@@ -116,9 +138,9 @@ language plpgsql set search_path = holdfast, pg_temp as $$
 begin
     return query
         insert into document (id, organisation, source_name, source_platform, source_location, content_hash, metadata,
-                              idempotency_key, parent_id, version, created_at)
+                              idempotency_key, parent_id, root_id, version, created_at)
         select p_ids[i.ordinal], i.organisation, coalesce(i.source_name, 'unnamed'), coalesce(i.source_platform, 'upload'),
-               i.source_location, i.content_hash, coalesce(i.metadata, '{}'), i.idempotency_key, i.parent_id,
+               i.source_location, i.content_hash, coalesce(i.metadata, '{}'), i.idempotency_key, i.parent_id, root_of(i.parent_id),
                coalesce(i.version, nextval('version_number')), p_now
         from rows from (jsonb_to_recordset(p_items) as (
                  organisation text, source_name text, source_platform text, source_location text, content_hash text,
@@ -142,7 +164,7 @@ set enable_seqscan = off set jit = off as $$
     select coalesce((p_item ->> 'document_id')::bigint, (
         select id from document
         where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
-          and duplicate_of is null and superseded_at is null and deleted_at is null))
+          and duplicate_of is null and purged_at is null))
 $$;
 
 -- Answers an item whose document is known: by its id, its idempotency key or its content.
@@ -171,7 +193,7 @@ begin
         -- Locked before the key is looked up: of those who bring known content under one new key, the first records it.
         perform from document
         where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
-          and duplicate_of is null and superseded_at is null and deleted_at is null
+          and duplicate_of is null and purged_at is null
         for no key update;
         select * into v_document from document
         where organisation = p_item ->> 'organisation' and idempotency_key = p_item ->> 'idempotency_key';
@@ -182,16 +204,16 @@ begin
         end if;
         select * into v_document from document
         where organisation = p_item ->> 'organisation' and content_hash = p_item ->> 'content_hash'
-          and duplicate_of is null and superseded_at is null and deleted_at is null;
-        if not found then   -- it was replaced or removed while its lock was waited for
+          and duplicate_of is null and purged_at is null;
+        if not found then   -- it was purged or removed while its lock was waited for
             return query select s.document_id, s.job_id, s.result from submit(p_first.pipeline, jsonb_build_array(p_item)) s;
             return;
         end if;
-        if exists (select from jobs_of(v_document.id) j where j.pipeline = p_first.pipeline and j.state <> 'cancelled') then
+        if is_carried(v_document, p_first.pipeline) then
             return query select * from submit_duplicate(p_first, v_document.id, p_item, p_now);
             return;
         end if;
-        if not exists (select from jobs_of(v_document.id) j where j.state <> 'cancelled') then
+        if v_document.superseded_at is not null or not exists (select from jobs_of(v_document.id) j where j.state <> 'cancelled') then
             -- Nobody carries it: the content is the newcomer's.
             update document set content_hash = null where id = v_document.id;
             return query select s.document_id, s.job_id, s.result from submit(p_first.pipeline, jsonb_build_array(p_item)) s;
@@ -217,12 +239,18 @@ create or replace function holdfast.submit_duplicate(
 language sql set search_path = holdfast, pg_temp as $$
     with copy as (
         insert into document (organisation, source_name, source_platform, source_location, content_hash, duplicate_of,
-                              metadata, idempotency_key, parent_id, version, created_at)
-        values (p_item ->> 'organisation', coalesce(p_item ->> 'source_name', 'unnamed'),
-                coalesce(p_item ->> 'source_platform', 'upload'), p_item ->> 'source_location', p_item ->> 'content_hash',
-                p_original, coalesce(p_item -> 'metadata', '{}'), p_item ->> 'idempotency_key',
-                (p_item ->> 'parent_id')::bigint,
-                coalesce((p_item ->> 'version')::bigint, nextval('version_number')), p_now)
+                              metadata, idempotency_key, parent_id, root_id, version, created_at)
+        select p_item ->> 'organisation', coalesce(p_item ->> 'source_name', 'unnamed'),
+               coalesce(p_item ->> 'source_platform', 'upload'), p_item ->> 'source_location', p_item ->> 'content_hash',
+               p_original,
+               -- At the same place, what was said of it before still holds.
+               case when o.source_platform = coalesce(p_item ->> 'source_platform', 'upload')
+                     and o.source_location = p_item ->> 'source_location' then o.metadata - o.found_out else '{}' end
+               || coalesce(p_item -> 'metadata', '{}'),
+               p_item ->> 'idempotency_key', (p_item ->> 'parent_id')::bigint, root_of((p_item ->> 'parent_id')::bigint),
+               coalesce((p_item ->> 'version')::bigint, nextval('version_number')), p_now
+        from document o
+        where o.id = p_original
         returning id, organisation
     ),
     job as (

@@ -14,7 +14,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         join document d on d.id = c.document_id
         join entity_mention m on m.generation_id = d.generation_id and m.ordinal = c.ordinal and m.organisation = p_organisation
         join entity e on e.id = m.entity_id
-        where d.searchable_at is not null and d.superseded_at is null and d.deleted_at is null
+        where is_shown(d)
         group by e.id
         order by rank
         limit p_limit
@@ -38,8 +38,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         from entity_mention m
         cross join lateral (   -- one after the other, from the newest on
             select d.id from document d
-            where d.generation_id = m.generation_id
-              and d.searchable_at is not null and d.superseded_at is null and d.deleted_at is null
+            where d.generation_id = m.generation_id and is_shown(d)
+            order by d.id
             limit 1
         ) d
         where m.entity_id = p_entity and m.organisation = p_organisation

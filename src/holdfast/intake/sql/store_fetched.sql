@@ -6,8 +6,7 @@ language sql stable security definer set search_path = holdfast, pg_temp as $$
     select o.id
     from document d
     join document o on o.organisation = d.organisation and o.content_hash = p_hash and o.id <> d.id
-    where d.id = p_document and o.duplicate_of is null and o.superseded_at is null and o.deleted_at is null
-      and exists (select from jobs_of(o.id) j where j.pipeline = p_pipeline and j.state <> 'cancelled')
+    where d.id = p_document and o.duplicate_of is null and o.purged_at is null and is_carried(o, p_pipeline)
 $$;
 
 -- Records name and content of a document that was fetched. False, and nothing is changed, if another document has come to
@@ -19,13 +18,18 @@ begin
     if original_of(p_document, p_hash, p_pipeline) is not null then
         return false;
     end if;
+    -- What was replaced, and cannot answer again, leaves the content to the newcomer.
+    update document o set content_hash = null
+    from document d
+    where d.id = p_document and o.organisation = d.organisation and o.content_hash = p_hash and o.id <> d.id
+      and o.duplicate_of is null and o.superseded_at is not null and o.purged_at is null;
     update document d
     set source_name = p_name,
         duplicate_of = null,
         content_hash = case when exists (
             select from document o
             where o.organisation = d.organisation and o.content_hash = p_hash and o.id <> d.id
-              and o.duplicate_of is null and o.superseded_at is null and o.deleted_at is null
+              and o.duplicate_of is null and o.purged_at is null
         ) then null else p_hash end
     where d.id = p_document;
     return true;
@@ -41,8 +45,7 @@ returns boolean
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin
     perform from document o
-    where o.id = p_original and o.content_hash = p_hash and o.duplicate_of is null
-      and o.superseded_at is null and o.deleted_at is null
+    where o.id = p_original and o.content_hash = p_hash and o.duplicate_of is null and o.purged_at is null
     for no key update;
     if not found then
         return false;

@@ -41,7 +41,9 @@ begin
            d.source_location, d.metadata, c.place, c.text, c.context, c.configuration, b.score, b.words_rank, b.words_score, b.matched, b.vector_rank, b.similarity
     from best b
     join chunk c using (generation_id, ordinal)
-    join document d on d.generation_id = b.generation_id
+    cross join lateral (   -- the same content at several places answers with the first of those that fit
+        select * from document d where d.generation_id = b.generation_id and findable(d, p_filter) order by d.id limit 1
+    ) d
     order by b.score desc, b.words_rank, b.vector_rank, b.generation_id desc, b.ordinal;
 end $$;
 

@@ -87,8 +87,8 @@ begin
             from (
                 select e.generation_id, e.ordinal, distance(e.vector, to_vector($1)) as distance
                 from embedding e
-                join document d on d.generation_id = e.generation_id
-                where e.organisation = $2 and d.organisation = $2 and e.embedder_id = $3 and findable(d, $4)
+                where e.organisation = $2 and e.embedder_id = $3 and e.generation_id in (
+                    select d.generation_id from document d where d.organisation = $2 and findable(d, $4))
                 order by distance
                 offset 0   -- sorted before the passages are looked at
             ) n
@@ -120,8 +120,8 @@ begin
         with candidate as materialized (
             select e.generation_id, e.ordinal, e.vector
             from embedding e
-            join document d on d.generation_id = e.generation_id
-            where e.embedder_id = %2$s and e.organisation = $2 and findable(d, $3)
+            where e.embedder_id = %2$s and e.organisation = $2
+              and exists (select from document d where d.generation_id = e.generation_id and findable(d, $3))
               and vector_counts(e.generation_id, e.ordinal, e.embedder_id, $4, $5, $6)
             order by half_distance(half(e.vector, %1$s), half(to_vector($1), %1$s))
             limit $7

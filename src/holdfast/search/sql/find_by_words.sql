@@ -41,9 +41,9 @@ begin
         cross join lateral (
             select c.generation_id, c.ordinal, c.context, c.text
             from chunk c
-            join document d on d.generation_id = c.generation_id
             where (c.words || array_to_tsvector(array['organisation ' || c.organisation])) @@ g.query
-              and c.organisation = p_organisation and c.configuration = g.configuration and findable(d, p_filter)
+              and c.organisation = p_organisation and c.configuration = g.configuration
+              and exists (select from document d where d.generation_id = c.generation_id and findable(d, p_filter))
             limit c_gathered
         ) c
         -- After the limit: to read more than these would take too long.

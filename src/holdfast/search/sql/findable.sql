@@ -1,9 +1,9 @@
--- Whether a document may be found: it is the searchable version of its source, and fits the filter. Filter: document_id,
+-- Whether a document may be found: it answers searches, and fits the filter. Filter: document_id,
 -- source_platform, source_location, source_name, metadata (contained in the document's). Without a fixed search path, so
 -- that the planner sees what it says.
 create or replace function holdfast.findable(p_document holdfast.document, p_filter jsonb) returns boolean
-language sql immutable parallel safe as $$
-    select p_document.searchable_at is not null and p_document.superseded_at is null and p_document.deleted_at is null
+language sql stable parallel safe as $$
+    select holdfast.is_shown(p_document)
        and (not p_filter ? 'document_id' or p_document.id = (p_filter ->> 'document_id')::bigint)
        and (not p_filter ? 'source_platform' or p_document.source_platform = p_filter ->> 'source_platform')
        and (not p_filter ? 'source_location' or p_document.source_location = p_filter ->> 'source_location')

@@ -43,7 +43,7 @@ begin
     where r.takeover_id = p_takeover and r.original_status = 'duplicate' and c.id = r.document_id and d.id = c.id
       and c.duplicate_of is null and c.content_hash is null
       and o.organisation = c.organisation and o.content_hash = c.metadata -> 'takeover' ->> 'content_hash' and o.id <> c.id
-      and o.duplicate_of is null and o.superseded_at is null and o.deleted_at is null;
+      and o.duplicate_of is null and o.purged_at is null;
     update takeover set cursor = null, finished_at = clock() where id = p_takeover returning * into v_takeover;
     perform audit_takeover(v_takeover, 'takeover_finished', p_actor, p_counts);
 end $$;

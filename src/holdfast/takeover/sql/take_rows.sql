@@ -90,7 +90,7 @@ begin
     from taken_items(p_items, p_documents, p_jobs, p_known) t
     left join document o on (t.document -> 'repeats')::boolean and o.organisation = t.document ->> 'organisation'
                         and o.content_hash = t.document ->> 'content_hash'
-                        and o.duplicate_of is null and o.superseded_at is null and o.deleted_at is null
+                        and o.duplicate_of is null and o.purged_at is null
     where t.flow is not null and not t.is_known and not exists (select from document d where d.id = t.document_id)
     order by t.n;
 end $$;
