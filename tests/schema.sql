@@ -1050,6 +1050,7 @@ create sequence holdfast.version_number minvalue 1 start 1;
 -- function give_back(p_items jsonb) returns SETOF bigint, with its owner's rights, callable by holdfast_worker
 -- function give_back(p_takeover bigint, p_keys text[]) returns SETOF text, with its owner's rights
 -- function give_up_waiting(p_receiver bigint, p_reason text) returns void
+-- function goes_away(p_document holdfast.document) returns boolean
 -- function graph_lock(p_organisation text) returns bigint
 -- function half(extensions.vector, integer) returns extensions.halfvec
 -- function half_distance(extensions.halfvec, extensions.halfvec) returns double precision

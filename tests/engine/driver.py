@@ -120,6 +120,8 @@ class Driver(RuleBasedStateMachine):
             return
         if document not in self.model.documents:
             of = original.id if original and expected == "duplicate" else None
+            if original and expected == "created":
+                original.content = None
             self.model.documents[document] = Document(document, organisation, content, duplicate_of=of)
         if key:
             self.model.keys[organisation, key] = document
@@ -198,6 +200,8 @@ class Driver(RuleBasedStateMachine):
     def beat(self, worker: str, handles: dict[Handle, float | None]) -> None:
         """A heartbeat that names these; what goes on under another token is known from now on."""
         items = [{"job_id": job, "token": token, "progress": progress} for (job, token), progress in handles.items()]
+        if not self.rows("select from holdfast.worker where id = %s", worker):
+            self.model.forget(worker)
         answer = self.row("select * from holdfast.heartbeat(%s, %s)", worker, json.dumps(items))
         alive, stale, renewed = self.model.heartbeat(worker, handles, LEASE)
         assert answer["alive"] == alive

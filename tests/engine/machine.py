@@ -335,6 +335,10 @@ class QueueMachine(Driver):
         job = self.job(n, "working", "failed", "held")
         answer = self.row("select * from holdfast.cancel(%s)", [job])
         assert answer["result"] == self.model.cancel(job)
+        document = self.model.jobs[job].document
+        if heir := self.model.heir(document):
+            made = self.row("select max(id) as id from holdfast.pipeline_job where document_id = %s", heir.id)
+            self.model.hand_over(document, heir, made["id"])
 
     @precondition(lambda self: self.model.jobs)
     @rule(n=which, phase=st.none() | phases)

@@ -42,9 +42,8 @@ class Model(History):
         original = self.original(organisation, content)
         if original is None:
             return "created"
-        if any(job.state != "cancelled" for job in self.jobs_of(original.id)):
-            return "duplicate"
-        return self.answer_to_document(original.id)
+        # What only cancelled jobs brought is the newcomer's.
+        return "duplicate" if self._is_carried(original.id) else "created"
 
     def answer_to_document(self, document: int) -> str:
         """What another submission of a known document is answered."""
@@ -65,6 +64,22 @@ class Model(History):
             ),
             None,
         )
+
+    def heir(self, document: int) -> Document | None:
+        """The copy that is carried in the stead of a document whose jobs are all cancelled."""
+        copies = [copy for copy in self.documents.values() if copy.duplicate_of == document]
+        return min(copies, key=lambda copy: copy.id) if copies and not self._is_carried(document) else None
+
+    def hand_over(self, document: int, heir: Document, job: int) -> None:
+        """The content is the heir's from now on, and it gets a job; other copies are copies of the heir."""
+        self.documents[document].content = heir.duplicate_of = None
+        for copy in self.documents.values():
+            if copy.duplicate_of == document:
+                copy.duplicate_of = heir.id
+        self.add_job(job, heir.id, priority=self.jobs_of(document)[-1].priority)
+
+    def _is_carried(self, document: int) -> bool:
+        return any(job.state != "cancelled" for job in self.jobs_of(document))
 
     def add_job(self, job: int, document: int, *, priority: int = 0) -> None:
         """A job of a known document begins; it waits out the document's cool-down."""
@@ -363,6 +378,12 @@ class Model(History):
         }
         renewed = {handle: last for handle, last in going_on.items() if last != handle}
         return not known.stopped, handles.keys() - going_on.keys(), renewed
+
+    def forget(self, worker: str) -> None:
+        """One that was lost, or has stopped, a week ago is not known any more: it would have to begin under another name."""
+        known = self.workers[worker]
+        assert known.gone and known.seen_at < self.now - timedelta(days=7)
+        known.stopped = True
 
     # -- operators ----------------------------------------------------------------------------------------------------
 

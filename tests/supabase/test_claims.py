@@ -78,7 +78,7 @@ NOBODY = [
 
 PROBE = Path(__file__).with_name("probe.sql")
 READABLE = {
-    "holdfast.document": "id organisation source_name source_platform parent_id duplicate_of failure_state"
+    "holdfast.document": "id organisation source_name source_platform parent_id root_id duplicate_of failure_state"
     " searchable_at superseded_at deleted_at created_at",
     "holdfast.pipeline_job": "id document_id organisation pipeline phase run status state progress retry_count"
     " error_code submitted_at queued_at started_at ready_at finished_at",

@@ -107,10 +107,10 @@ begin
 end $$;
 
 -- Whether a pipeline carries a document's content, or has: then the same content needs nobody else. What was replaced counts only
--- while it is under way, or if what was made of it can still answer.
+-- while it is under way, or if what was made of it can still answer; what is being removed does not.
 create or replace function holdfast.is_carried(p_document holdfast.document, p_pipeline text) returns boolean
 language sql stable set search_path = holdfast, pg_temp as $$
-    select exists (
+    select not goes_away(p_document) and exists (
         select from jobs_of(p_document.id) j
         where j.pipeline = p_pipeline and j.state <> 'cancelled'
           and (p_document.superseded_at is null
@@ -213,7 +213,7 @@ begin
             return query select * from submit_duplicate(p_first, v_document.id, p_item, p_now);
             return;
         end if;
-        if v_document.superseded_at is not null or not exists (select from jobs_of(v_document.id) j where j.state <> 'cancelled') then
+        if v_document.superseded_at is not null or goes_away(v_document) or not exists (select from jobs_of(v_document.id) j where j.state <> 'cancelled') then
             -- Nobody carries it: the content is the newcomer's.
             update document set content_hash = null where id = v_document.id;
             return query select s.document_id, s.job_id, s.result from submit(p_first.pipeline, jsonb_build_array(p_item)) s;

@@ -18,11 +18,11 @@ begin
     if original_of(p_document, p_hash, p_pipeline) is not null then
         return false;
     end if;
-    -- What was replaced, and cannot answer again, leaves the content to the newcomer.
+    -- What was replaced and cannot answer again, or is being removed, leaves the content to the newcomer.
     update document o set content_hash = null
     from document d
     where d.id = p_document and o.organisation = d.organisation and o.content_hash = p_hash and o.id <> d.id
-      and o.duplicate_of is null and o.superseded_at is not null and o.purged_at is null;
+      and o.duplicate_of is null and o.purged_at is null and (o.superseded_at is not null or goes_away(o));
     update document d
     set source_name = p_name,
         duplicate_of = null,
@@ -45,7 +45,7 @@ returns boolean
 language plpgsql security definer set search_path = holdfast, pg_temp as $$
 begin
     perform from document o
-    where o.id = p_original and o.content_hash = p_hash and o.duplicate_of is null and o.purged_at is null
+    where o.id = p_original and o.content_hash = p_hash and o.duplicate_of is null and o.purged_at is null and not goes_away(o)
     for no key update;
     if not found then
         return false;

@@ -18,6 +18,14 @@ begin
     return false;
 end $$;
 
+-- Whether a document is being removed, or was, by itself or with what it came out of, and nothing else has its content.
+create or replace function holdfast.goes_away(p_document holdfast.document) returns boolean
+language sql stable set search_path = holdfast, pg_temp as $$
+    select (p_document.deleted_at is not null
+            or (select r.deleted_at is not null from document r where r.id = p_document.root_id) is true)
+       and not has_living_copy(p_document.id)
+$$;
+
 -- Whether a document stands where it is: it was neither replaced nor removed.
 create or replace function holdfast.is_wanted(p_document bigint) returns boolean
 language sql stable set search_path = holdfast, pg_temp as $$
