@@ -380,9 +380,10 @@ class Model(History):
         return not known.stopped, handles.keys() - going_on.keys(), renewed
 
     def forget(self, worker: str) -> None:
-        """One that was lost, or has stopped, a week ago is not known any more: it would have to begin under another name."""
+        """A worker that was lost or stopped a week ago is not known any more: it must begin under another name."""
         known = self.workers[worker]
-        assert known.gone and known.seen_at < self.now - timedelta(days=7)
+        assert known.gone
+        assert known.seen_at < self.now - timedelta(days=7)
         known.stopped = True
 
     # -- operators ----------------------------------------------------------------------------------------------------

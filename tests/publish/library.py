@@ -19,7 +19,10 @@ PIPELINE = plain("publish")
 NOTHING: Mapping[str, Json] = {}
 
 SEARCHABLE = """
-select d.id, d.source_location, d.content_hash, d.parent_id from holdfast.document d where holdfast.is_shown(d) order by d.id
+select d.id, d.source_location, d.content_hash, d.parent_id
+from holdfast.document d
+where holdfast.is_shown(d)
+order by d.id
 """
 CHUNK = """
 insert into holdfast.chunk

@@ -14,7 +14,7 @@ async def unpacked(library: Library, name: str, members: list[str]) -> tuple[int
 
 
 async def replaced_in_part(library: Library) -> tuple[int, int]:
-    """z.zip answers with apples at a and pears at b; its new version has the same a and plums at b. Gives that and its b."""
+    """z.zip answers with apples at a, pears at b; its new version has apples and plums. Gives that and its b."""
     old = await library.take_in("old", "z.zip")
     for content, name in (("apples", "a"), ("pears", "b")):
         await library.add(content, f"z.zip!/{name}", parent=old)
@@ -141,7 +141,7 @@ async def test_what_stands_in_for_a_failed_member_goes_with_the_next_version(lib
 
 
 async def test_first_version_shows_its_members_as_they_are_finished(library: Library) -> None:
-    archive, (apples, _) = await unpacked(library, "new", ["apples", "pears"])
+    _, (apples, _) = await unpacked(library, "new", ["apples", "pears"])
     await library.finish(apples)
     assert await library.answers() == [("apples", None)]
 

@@ -1,4 +1,4 @@
-"""Random histories of a few locations, judged by a small model: each location answers with its newest finished content."""
+"""Random histories of a few locations, judged by a small model: each answers with its newest finished content."""
 
 import asyncio
 import random
