@@ -186,6 +186,16 @@ CORRUPTIONS = [
            from holdfast.pipeline_job where id = {jobs[held]};
            update holdfast.pipeline_job set hold_id = null, ready_at = '2100-01-01' where id = {jobs[held]}""",
     ),
+    Corruption(
+        "i26_published_is_whole",
+        """update holdfast.pipeline_phase set output = '{{"chunks": 2}}' where job_id = {jobs[done]};
+           update holdfast.document set searchable_at = now(), generation_id = {jobs[done]}
+           where id = {documents[done]}""",
+    ),
+    Corruption(
+        "i26_copies_answer",
+        "update holdfast.document set searchable_at = now() where id = {documents[child]}",
+    ),
 ]
 
 

@@ -226,4 +226,18 @@ CHECKS: tuple[Check, ...] = (
         "For over 30 s, no hold stood in its way and a worker for its phase had nothing else to do.",
         "Look at that worker's log, or restart it.",
     ),
+    Check(
+        "i26_published_is_whole",
+        "a searchable document lacks chunks",
+        "Its run made them, and they are gone: it is not found by what they said.",
+        "Submit the document again by its id: a new run makes them anew.",
+        "document",
+    ),
+    Check(
+        "i26_copies_answer",
+        "a copy does not answer with what was made of its content",
+        "The document with the same content answers, the copy does not, or with something else.",
+        "Publish it: select holdfast.publish_document(id).",
+        "document",
+    ),
 )
